@@ -1,0 +1,28 @@
+"""What a pod says about a start: its steps, its counts and what is wrong.
+
+Pure functions on plain dicts, standard library only, the clock passed in. Nothing
+here talks to a cluster or keeps state: what must be remembered is in `Seen`.
+"""
+
+from __future__ import annotations
+
+from .judging import judge
+from .settings import DEFAULT_GRACES, PodSettings
+from .texts import TEXTS, Text
+from .view import PodView, Problem, Seen, Severity, Verdict
+
+EMPTY = Seen.EMPTY
+
+__all__ = [
+    "DEFAULT_GRACES",
+    "EMPTY",
+    "TEXTS",
+    "PodSettings",
+    "PodView",
+    "Problem",
+    "Seen",
+    "Severity",
+    "Text",
+    "Verdict",
+    "judge",
+]

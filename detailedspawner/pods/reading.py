@@ -1,0 +1,133 @@
+"""Reading of raw JSON that may be anything: a wrong type counts as absent, and is noted.
+
+Kubernetes leaves out empty values, `to_dict()` of its client writes them as None,
+and a broken webhook can put anything anywhere. None and absent are the same here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import datetime, timezone
+from typing import Any
+
+from ..models.text import LONGEST_TEXT, encodable
+
+MOST_NOTES = 20
+# Kubernetes counts in 32 bits; more could not even be printed by Python.
+LARGEST = 2**31 - 1
+# 1970 to 3000: beyond that, a time is a mistake and could not be written again.
+LATEST_TIME = 32_503_680_000.0
+
+_TIME = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,12}))?"
+    r"\s?(?:[Zz]|([+-])(\d\d):?(\d\d))?",
+    re.ASCII,
+)
+
+
+class Reader:
+    """Reads values of a wanted type, and remembers what was not of that type."""
+
+    __slots__ = ("notes",)
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, where: str, value: object, wanted: str) -> None:
+        """Remember once that the value at this place is unusable."""
+        text = f"{where} is {type(value).__name__}, not {wanted}"
+        if len(self.notes) < MOST_NOTES and text not in self.notes:
+            self.notes.append(text)
+
+    def mapping(self, value: object, where: str) -> dict[str, Any]:
+        """Return a dict, empty if there is none."""
+        if isinstance(value, dict):
+            return value
+        if value is not None:
+            self.note(where, value, "an object")
+        return {}
+
+    def items(self, value: object, where: str) -> list[Any]:
+        """Return a list, empty if there is none."""
+        if isinstance(value, (list, tuple)):
+            return list(value)
+        if value is not None:
+            self.note(where, value, "a list")
+        return []
+
+    def mappings(self, value: object, where: str) -> list[dict[str, Any]]:
+        """Return the dicts of a list; anything else in it is left out."""
+        found = []
+        for item in self.items(value, where):
+            if isinstance(item, dict):
+                found.append(item)
+            else:
+                self.note(f"an item of {where}", item, "an object")
+        return found
+
+    def string(self, value: object, where: str, end: bool = False) -> str:
+        """Return a string that can be encoded, cut to a bearable length."""
+        if isinstance(value, str):
+            return encodable(value[-LONGEST_TEXT:] if end else value[:LONGEST_TEXT])
+        if value is not None:
+            self.note(where, value, "a string")
+        return ""
+
+    def integer(self, value: object, where: str) -> int | None:
+        """Return a whole number within 32 bits."""
+        if isinstance(value, float) and math.isfinite(value) and value.is_integer():
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return max(-LARGEST, min(LARGEST, value))
+        if value is not None:
+            self.note(where, value, "a whole number")
+        return None
+
+    def time(self, value: object, where: str) -> float | None:
+        """Return an RFC 3339 time (or a datetime) as seconds since the epoch."""
+        if value is None or value == "":
+            return None
+        moment = parse_time(value)
+        if moment is None:
+            self.note(where, value, "a time")
+        return moment
+
+
+def parse_time(value: object) -> float | None:
+    """Read a time in any of the precisions that Kubernetes uses; None if it is not one."""
+    if isinstance(value, str):
+        moment = _from_text(value)
+    elif isinstance(value, datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+    else:
+        return None
+    if moment is None:
+        return None
+    try:
+        seconds = (moment - datetime(1970, 1, 1, tzinfo=timezone.utc)).total_seconds()
+    except OverflowError:
+        return None
+    return seconds if 0 <= seconds <= LATEST_TIME else None
+
+
+def _from_text(text: str) -> datetime | None:
+    found = _TIME.fullmatch(text.strip()[:64])
+    if found is None:
+        return None
+    year, month, day, hour, minute, second = (int(part) for part in found.group(1, 2, 3, 4, 5, 6))
+    fraction = (found.group(7) or "0")[:6].ljust(6, "0")
+    zone = timezone.utc
+    try:
+        moment = datetime(
+            year, month, day, hour, minute, min(second, 59), int(fraction), tzinfo=zone
+        )
+    except ValueError:
+        return None
+    if found.group(8) is None:
+        return moment
+    offset = (int(found.group(9)) * 60 + int(found.group(10))) * 60
+    shifted = moment.timestamp() - (offset if found.group(8) == "+" else -offset)
+    if not 0 <= shifted <= LATEST_TIME:
+        return None
+    return datetime.fromtimestamp(shifted, tz=zone)

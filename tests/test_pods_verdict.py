@@ -1,0 +1,382 @@
+"""The verdict on a whole pod: the order of the rules, graces and what is remembered."""
+
+from __future__ import annotations
+
+import pytest
+
+from detailedspawner.pods import EMPTY, PodSettings, Seen, Severity, Verdict, judge
+
+from .podmaker import (
+    BEGIN,
+    NOT_READY,
+    ON_MACHINE,
+    READY,
+    SCHEDULED,
+    UID,
+    Raw,
+    claim,
+    claim_event,
+    condition,
+    container,
+    crashing,
+    deleted,
+    ended,
+    event,
+    make_pod,
+    normal,
+    running,
+    unschedulable,
+    waiting,
+)
+
+SIDECAR = container("vpn", restartPolicy="Always")
+
+
+# --- running
+
+
+@pytest.mark.parametrize(
+    ("pod", "runs"),
+    [
+        (make_pod(running("notebook"), conditions=READY, phase="Running"), True),
+        # Without the condition the containers decide
+        (make_pod(running("notebook"), phase="Running"), True),
+        (make_pod(running("notebook", ready=False), phase="Running"), False),
+        (make_pod(phase="Running", containers=[container("notebook")]), False),
+        # With it, it decides, also where statuses are missing
+        (make_pod(conditions=READY, phase="Running"), True),
+        (make_pod(running("notebook"), conditions=NOT_READY, phase="Running"), False),
+        (make_pod(running("notebook"), conditions=READY, phase="Pending"), False),
+        # Native sidecars count, which older clusters' condition leaves out
+        (
+            make_pod(
+                running("vpn", ready=False),
+                running("notebook"),
+                init=[SIDECAR],
+                conditions=READY,
+                phase="Running",
+            ),
+            False,
+        ),
+        (
+            make_pod(
+                running("vpn"),
+                running("notebook"),
+                init=[SIDECAR],
+                conditions=READY,
+                phase="Running",
+            ),
+            True,
+        ),
+        # Nothing is not ready
+        ({"metadata": {"uid": UID}, "status": {"phase": "Running"}}, False),
+        (deleted(make_pod(running("notebook"), conditions=READY, phase="Running")), False),
+    ],
+)
+def test_running(pod: Raw, runs: bool) -> None:
+    view = judge(pod, now=BEGIN)
+    assert (view.verdict is Verdict.RUNNING) is runs
+    assert (view.progress == 100) is runs
+
+
+def test_gates_of_others_are_waited_for() -> None:
+    gate = {"readinessGates": [{"conditionType": "lb.example/in"}]}
+    unmet = [
+        *NOT_READY[:3],
+        condition("Ready", False, "ReadinessGatesNotReady", "the condition does not exist"),
+    ]
+    view = judge(
+        make_pod(running("notebook"), conditions=unmet, phase="Running", spec=gate), now=BEGIN
+    )
+    assert view.verdict is Verdict.STARTING
+    assert view.message == "Everything is running; waiting for lb.example/in."
+    assert view.steps[-1].status == "executing"
+    met = [*READY, condition("lb.example/in", True)]
+    view = judge(
+        make_pod(running("notebook"), conditions=met, phase="Running", spec=gate), now=BEGIN
+    )
+    assert view.verdict is Verdict.RUNNING
+
+
+# --- the end of a pod
+
+DISRUPTED = [condition("DisruptionTarget", True, "PreemptionByScheduler", "preempted by x")]
+
+
+@pytest.mark.parametrize(
+    ("pod", "verdict", "reason", "severity"),
+    [
+        (deleted(make_pod()), "stopping", "Terminating", "info"),
+        (deleted(make_pod(phase="Failed", reason="Evicted")), "stopping", "Evicted", "info"),
+        (deleted(make_pod(conditions=DISRUPTED)), "stopping", "PreemptionByScheduler", "warning"),
+        (deleted(make_pod(reason="Odd")), "stopping", "Terminating", "info"),
+        (make_pod(phase="Failed"), "failed", "PodFailed", "fatal"),
+        (make_pod(ended("notebook", 3), phase="Failed"), "failed", "Error", "fatal"),
+        (
+            # An evicted container's 137 is a consequence
+            make_pod(ended("notebook", 137), phase="Failed", reason="Evicted", message="memory"),
+            "failed",
+            "Evicted",
+            "fatal",
+        ),
+        (make_pod(phase="Failed", reason="OutOfcpu"), "failed", "OutOfcpu", "fatal"),
+        (make_pod(phase="Succeeded"), "failed", "Completed", "fatal"),
+        (make_pod(phase="Unknown"), "starting", "Unknown", "warning"),
+        (make_pod(reason="NodeLost"), "starting", "NodeLost", "warning"),
+        (make_pod(conditions=[SCHEDULED], phase="Pending"), "starting", None, None),
+    ],
+)
+def test_end(pod: Raw, verdict: str, reason: str | None, severity: str | None) -> None:
+    view = judge(pod, now=BEGIN)
+    assert view.verdict == verdict
+    problem = view.problem
+    assert (problem and problem.reason, problem and problem.severity.value) == (reason, severity)
+    if verdict == "failed":
+        assert [step.status for step in view.steps].count("failed") == 1  # type: ignore[comparison-overlap]
+        assert problem is not None
+        assert view.message == problem.message
+
+
+def test_a_pod_that_is_gone_is_a_failure_and_keeps_its_steps() -> None:
+    up = make_pod(ended("first"), waiting("notebook"), init=[container("first")])
+    seen = judge(up, now=BEGIN).seen
+    for view in (judge(None, now=BEGIN, seen=seen), judge(up, now=BEGIN, pod_gone=True)):
+        assert view.verdict is Verdict.FAILED
+        assert view.problem is not None
+        assert view.problem.reason == "PodDeleted"
+        assert (view.ready, view.total) == (1, 2)
+        assert [step.step for step in view.steps][2:] == ["First", "Starting session"]
+
+
+def test_a_pod_that_is_gone_is_told_by_what_removed_it() -> None:
+    seen = judge(deleted(make_pod(conditions=DISRUPTED)), now=BEGIN).seen
+    problem = judge(None, now=BEGIN + 5, seen=seen).problem
+    assert problem is not None
+    assert (problem.reason, problem.severity) == ("PreemptionByScheduler", Severity.FATAL)
+    assert "more important" in problem.message
+
+
+def test_no_pod_yet() -> None:
+    view = judge(None, now=BEGIN)
+    assert (view.verdict, view.total, view.steps, view.problem) == (Verdict.STARTING, 0, (), None)
+
+
+# --- creation
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "verdict", "severity"),
+    [
+        (403, "Forbidden", "failed", "fatal"),
+        (404, "NotFound", "failed", "fatal"),
+        (422, "Invalid", "failed", "fatal"),
+        (409, "AlreadyExists", "starting", "info"),
+        (429, "TooManyRequests", "starting", "warning"),
+        (500, "InternalError", "starting", "warning"),
+        (503, "", "starting", "warning"),
+        (0, "Forbidden", "failed", "fatal"),
+        (0, "", "starting", "warning"),
+    ],
+)
+def test_refusal(code: int, reason: str, verdict: str, severity: str) -> None:
+    error = {"code": code, "reason": reason, "message": "no"}
+    view = judge({"spec": make_pod()["spec"]}, create_error=error, now=BEGIN)
+    assert view.verdict == verdict
+    assert view.problem is not None
+    assert view.problem.severity == severity
+    assert judge(make_pod(), create_error=error, now=BEGIN).problem is None
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        (
+            'pods is forbidden: User "x" cannot create resource "pods" in API group ""',
+            "not allowed",
+        ),
+        ("maximum memory usage per Container is 2Gi, but limit is 4Gi", "limits of the cluster"),
+        ('violates PodSecurity "restricted:latest": privileged', "rule of the cluster"),
+        ('admission webhook "policy.example" denied the request: no latest tag', "no latest tag"),
+        ("something else", "refused the server (something else)"),
+    ],
+)
+def test_why_it_was_refused(message: str, says: str) -> None:
+    view = judge(None, create_error={"code": 403, "message": message}, now=BEGIN)
+    assert says in view.message
+
+
+def test_a_value_that_is_not_valid_is_not_repeated() -> None:
+    message = 'Pod "x" is invalid: spec.containers[0].env[0].value: Invalid value: "hunter2": no'
+    view = judge(None, create_error={"code": 422, "message": message}, now=BEGIN)
+    assert view.problem is not None
+    assert "hunter2" not in f"{view.message} {view.problem.detail}"
+
+
+# --- graces
+
+FULL = "0/2 nodes are available: 2 Insufficient cpu."
+PENDING_CLAIM = claim("home", "Pending")
+GRACES = [
+    # pod, events, claims, seconds until the start fails (None: never)
+    (make_pod(waiting("notebook", "InvalidImageName")), [], [], 0),
+    (make_pod(waiting("notebook", "ErrImagePull", "not found")), [], [], 60),
+    (make_pod(waiting("notebook", "ErrImagePull", "timeout")), [], [], 300),
+    (make_pod(waiting("notebook", "CreateContainerConfigError", "no secret")), [], [], 30),
+    (make_pod(waiting("notebook", "CreateContainerConfigError", "failed to sync")), [], [], 300),
+    (make_pod(waiting("notebook", "CreateContainerError", "x")), [], [], 60),
+    (make_pod(waiting("notebook", "CreateContainerError", "name is reserved")), [], [], 300),
+    (make_pod(crashing("notebook", 2)), [], [], None),
+    (make_pod(conditions=unschedulable(FULL)), [], [], None),
+    (
+        make_pod(conditions=unschedulable(FULL)),
+        [normal("FailedScaleUp", "no quota")],
+        [],
+        300,
+    ),
+    (
+        make_pod(conditions=unschedulable(FULL)),
+        [normal("NotTriggerScaleUp", at=10), normal("TriggeredScaleUp", at=11)],
+        [],
+        None,
+    ),
+    (
+        make_pod(
+            conditions=unschedulable(
+                "0/3 nodes are available: 1 node(s) had volume node affinity conflict, "
+                "2 node(s) didn't match Pod's node affinity/selector."
+            )
+        ),
+        [],
+        [],
+        120,
+    ),
+    (
+        # One that is only full may become free
+        make_pod(
+            conditions=unschedulable(
+                "0/3 nodes are available: 1 Insufficient memory, "
+                "2 node(s) didn't match Pod's node affinity/selector."
+            )
+        ),
+        [],
+        [],
+        None,
+    ),
+    (make_pod(conditions=unschedulable('persistentvolumeclaim "home" not found')), [], [], 120),
+    (make_pod(conditions=[condition("PodScheduled", False, "SchedulingGated")]), [], [], None),
+    (make_pod(claims=("home",)), [], [claim("home", "Lost")], 0),
+    (
+        make_pod(claims=("home",)),
+        [claim_event("home", "ProvisioningFailed", "no such storage class")],
+        [PENDING_CLAIM],
+        120,
+    ),
+    (
+        make_pod(conditions=[SCHEDULED]),
+        [event("FailedMount", 'MountVolume.SetUp failed for volume "x" : secret "y" not found')],
+        [],
+        180,
+    ),
+    (make_pod(conditions=[SCHEDULED]), [event("FailedAttachVolume", "Multi-Attach")], [], 360),
+    (make_pod(conditions=[SCHEDULED]), [event("FailedMount", "timed out waiting")], [], 360),
+    (make_pod(conditions=[SCHEDULED]), [event("FailedCreatePodSandBox", "cni")], [], 300),
+    (make_pod(conditions=[SCHEDULED]), [event("NetworkNotReady", "cni")], [], 300),
+    (make_pod(), [event("SomethingOdd", "x")], [], None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pod", "events", "claims", "grace"), GRACES)
+def test_grace(pod: Raw, events: list[Raw], claims: list[Raw], grace: float | None) -> None:
+    seen: Seen | None = None
+    if grace != 0:
+        seen = judge(pod, events, claims, now=BEGIN).seen
+        before = BEGIN + (grace or 100_000) - 0.5
+        assert judge(pod, events, claims, now=before, seen=seen).verdict is Verdict.STARTING
+    if grace is not None:
+        view = judge(pod, events, claims, now=BEGIN + grace, seen=seen)
+        assert view.verdict is Verdict.FAILED
+        assert view.problem is not None
+        assert view.problem.severity is Severity.FATAL
+        assert view.next_check is None
+
+
+@pytest.mark.parametrize("grace", [None, 0.0, 7.0])
+def test_a_grace_is_a_setting(grace: float | None) -> None:
+    settings = PodSettings(graces={"pull_definite": grace})
+    pod = make_pod(waiting("notebook", "ErrImagePull", "not found"))
+    first = judge(pod, now=BEGIN, settings=settings)
+    assert first.verdict == ("failed" if grace == 0 else "starting")
+    assert first.next_check == (BEGIN + 7 if grace else None)
+    later = judge(pod, now=BEGIN + 9999, seen=first.seen, settings=settings)
+    assert later.verdict == ("starting" if grace is None else "failed")
+
+
+def test_the_caller_is_told_when_to_look_again() -> None:
+    pod = make_pod(waiting("notebook", "ErrImagePull", "not found"))
+    view = judge(pod, now=BEGIN)
+    assert view.next_check == BEGIN + 60
+    assert judge(pod, now=BEGIN + 59, seen=view.seen).next_check == BEGIN + 60
+    assert judge(make_pod(), now=BEGIN).next_check is None
+
+
+def test_reasons_that_alternate_share_a_clock() -> None:
+    error = make_pod(waiting("notebook", "ErrImagePull", "not found"))
+    back_off = make_pod(waiting("notebook", "ImagePullBackOff", "Back-off pulling"))
+    view = judge(error, now=BEGIN)
+    for second in (15, 30, 45):
+        view = judge(back_off if second % 2 else error, now=BEGIN + second, seen=view.seen)
+    assert judge(back_off, now=BEGIN + 60, seen=view.seen).verdict is Verdict.FAILED
+
+
+def test_a_clock_stops_when_its_trouble_is_gone() -> None:
+    error = make_pod(waiting("notebook", "ErrImagePull", "not found"))
+    view = judge(error, now=BEGIN)
+    view = judge(make_pod(running("notebook", ready=False)), now=BEGIN + 50, seen=view.seen)
+    view = judge(error, now=BEGIN + 70, seen=view.seen)
+    assert view.verdict is Verdict.STARTING
+    assert view.next_check == BEGIN + 130
+
+
+def test_another_pod_of_the_same_name_starts_anew_but_progress_stays() -> None:
+    error = make_pod(waiting("notebook", "ErrImagePull", "not found"), conditions=ON_MACHINE)
+    view = judge(error, now=BEGIN)
+    other = make_pod(waiting("notebook", "ErrImagePull", "not found"))
+    other["metadata"]["uid"] = "another"
+    again = judge(other, now=BEGIN + 100, seen=view.seen)
+    assert again.verdict is Verdict.STARTING
+    assert again.progress >= view.progress
+
+
+def test_a_clock_that_is_set_back_gives_the_whole_grace_again() -> None:
+    pod = make_pod(waiting("notebook", "ErrImagePull", "not found"))
+    seen = judge(pod, now=BEGIN + 1000).seen
+    view = judge(pod, now=BEGIN, seen=seen)
+    assert (view.verdict, view.next_check) == (Verdict.STARTING, BEGIN + 60)
+
+
+def test_nothing_seen_is_a_constant() -> None:
+    assert Seen() == EMPTY == Seen.EMPTY
+
+
+# --- the message while starting
+
+
+def test_the_message_names_every_container_that_is_not_ready_in_the_pods_order() -> None:
+    pod = make_pod(
+        ended("first"),
+        running("proxy"),
+        init=[container("first"), container("second")],
+        containers=[container("notebook"), container("proxy"), container("metrics")],
+    )
+    assert judge(pod, now=BEGIN).message == (
+        "Containers with non-ready statuses: second, notebook, metrics."
+    )
+
+
+def test_what_is_malformed_is_noted_once() -> None:
+    pod = make_pod({"name": 5, "ready": "yes", "state": []}, {"name": 6, "state": 3})
+    view = judge(pod, [7, "x", {"involvedObject": []}], now=BEGIN)
+    assert view.verdict is Verdict.STARTING
+    assert view.containers[0].status == "waiting"
+    assert len(view.notes) == len(set(view.notes)) > 0
+    assert judge(make_pod(running("notebook")), now=BEGIN).notes == ()
