@@ -1,0 +1,127 @@
+"""One server's status: computed once per change, read by many.
+
+A `StatusTracker` keeps the statuses of one start in order. Readers follow it
+without a computation of their own: each gets the present status at once, then
+every later event in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+from .models import ServerStatus
+
+# a reader that fell behind further than this goes on at the oldest kept event
+KEPT_EVENTS = 500
+
+
+Event = dict[str, Any]
+
+
+def to_event(status: ServerStatus, message: str, raw_event: dict[str, Any] | None = None) -> Event:
+    """Return a status, and the Kubernetes event with it, as the Hub's stream has them."""
+    event: Event = {
+        "progress": status.progress,
+        "message": message,
+        "html_message": html.escape(message),
+        "status": status.to_dict(),
+    }
+    if raw_event is not None:
+        event["raw_event"] = raw_event
+    return event
+
+
+class StatusTracker:
+    """The statuses of one start, from its first to its last."""
+
+    def __init__(self, start_id: str) -> None:
+        self.start_id = start_id
+        self.status: ServerStatus | None = None
+        self.closed = False
+        self._present: Event = {}
+        self._number = 0
+        self._added = 0
+        self._events: deque[Event] = deque(maxlen=KEPT_EVENTS)
+        self._raw_events: deque[Event] = deque(maxlen=KEPT_EVENTS)
+        self._waiters: set[asyncio.Future[None]] = set()
+
+    def publish(self, status: ServerStatus) -> bool:
+        """Take a status; returns False, and tells nobody, if it is the present one.
+
+        The revision is given here; when it was computed does not make it another.
+        """
+        if self.status is not None and self._same(status):
+            return False
+        self._number += 1
+        revision = f"{self.start_id}.{self._number}"
+        self.status = replace(status, start_id=self.start_id, revision=revision)
+        self._present = to_event(self.status, self.status.message)
+        self._add(self._present)
+        return True
+
+    def publish_event(self, message: str, raw_event: dict[str, Any]) -> None:
+        """Tell readers about a Kubernetes event, beside the present status."""
+        if self.status is not None:
+            event = to_event(self.status, message, raw_event)
+            self._raw_events.append(event)
+            self._add(event)
+
+    def close(self) -> None:
+        """End the stream of every reader once it has read all."""
+        self.closed = True
+        self._wake()
+
+    async def follow(self) -> AsyncIterator[Event]:
+        """Yield the present status, the events so far, then every later event.
+
+        Ends after `close()`. Needs a first `publish()`.
+        """
+        seen, log = self._added, tuple(self._raw_events)
+        if self._present:
+            yield dict(self._present)
+        # the log of a reader that comes late is as long as everyone's
+        for event in log:
+            yield {**event, **{key: self._present[key] for key in ("progress", "status")}}
+        while True:
+            while seen < self._added:
+                oldest = self._added - len(self._events)
+                seen = max(seen, oldest)
+                event = self._events[seen - oldest]
+                seen += 1
+                yield dict(event)
+            if self.closed:
+                return
+            await self.changed()
+
+    async def changed(self) -> None:
+        """Wait until there is something new."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.add(waiter)
+        try:
+            await waiter
+        finally:
+            self._waiters.discard(waiter)
+
+    def _same(self, status: ServerStatus) -> bool:
+        assert self.status is not None  # noqa: S101 (for mypy)
+        return self.status == replace(
+            status,
+            start_id=self.status.start_id,
+            revision=self.status.revision,
+            updated_at=self.status.updated_at,
+        )
+
+    def _add(self, event: Event) -> None:
+        self._events.append(event)
+        self._added += 1
+        self._wake()
+
+    def _wake(self) -> None:
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
