@@ -1,0 +1,108 @@
+"""`configure(c)`: what an admin adds to `jupyterhub_config.py`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from typing import Any
+
+from jupyterhub.app import JupyterHub
+from traitlets import TraitError
+from traitlets.config.loader import LazyConfigValue
+
+from .handlers import extra_handlers
+from .paths import template_paths
+from .settings import check_config, check_names
+from .spawner import DetailedKubeSpawner
+
+SPAWNER_CLASS = "detailedspawner.DetailedKubeSpawner"
+# what a configuration may hold for KubeSpawner itself, which ours stands in for
+KUBESPAWNER_NAMES = frozenset({"kubernetes", "kubespawner", "kubespawner.KubeSpawner"})
+
+
+def configure(c: Any) -> None:
+    """Turn on DetailedKubeSpawner in a JupyterHub configuration.
+
+    Sets the spawner class unless another than KubeSpawner was chosen, appends
+    the templates behind the admin's own, and adds the REST API. May be called
+    twice. A wrong trait ends the Hub's start with its name and value.
+    """
+    hub = c.JupyterHub
+    chosen = hub.get("spawner_class")
+    name = chosen if isinstance(chosen, str) or chosen is None else _class_name(chosen)
+    if name is None or name in KUBESPAWNER_NAMES or name == "kubespawner.spawner.KubeSpawner":
+        hub.spawner_class = SPAWNER_CLASS
+    _append(hub, "template_paths", template_paths())
+    _append(hub, "extra_handlers", extra_handlers())
+    DetailedKubeSpawner.at_first_spawner[:] = [report_undone]
+    _check_when_loaded(c)
+
+
+def _class_name(chosen: type) -> str:
+    return f"{chosen.__module__}.{chosen.__qualname__}"
+
+
+def _append(section: Any, name: str, values: list[Any]) -> None:
+    """Append to a list that may be set, lazily extended or absent; each value once."""
+    current = section.get(name)
+    if isinstance(current, (list, tuple)):
+        section[name] = [*current, *(value for value in values if value not in current)]
+        return
+    if not isinstance(current, LazyConfigValue):
+        current = section[name]
+    known = current.to_dict().get("extend", [])
+    current.extend([value for value in values if value not in known])
+
+
+def _check_when_loaded(config: Any) -> None:
+    """Check the traits as soon as the whole configuration was read.
+
+    The Hub reads its configuration while its loop runs, so the next turn of the
+    loop sees all of it, also what was set after `configure(c)`.
+    """
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        # read by something that is no Hub, such as a tool: what is there is checked
+        _check(config)
+    else:
+        loop.call_soon(_check_or_exit, config)
+
+
+def _check(config: Any) -> None:
+    check_config(config)
+    check_names(config, set(DetailedKubeSpawner.class_trait_names(config=True)))
+
+
+def _check_or_exit(config: Any) -> None:
+    try:
+        _check(config)
+    except TraitError as error:
+        logging.getLogger("jupyterhub").critical("detailedspawner: %s", error)
+        sys.exit(f"detailedspawner: {error}")
+
+
+def report_undone(log: logging.Logger | logging.LoggerAdapter[Any]) -> list[str]:
+    """Log, once, which parts of `configure(c)` a later assignment undid."""
+    if not JupyterHub.initialized():
+        return []
+    undone = undone_parts(JupyterHub.instance())
+    for part in undone:
+        log.warning(
+            "detailedspawner.configure(c) has set %s, but something assigned to it later", part
+        )
+    return undone
+
+
+def undone_parts(app: Any) -> list[str]:
+    """Return the parts of `configure(c)` that an application does not have."""
+    undone = []
+    if not issubclass(app.spawner_class, DetailedKubeSpawner):
+        undone.append("JupyterHub.spawner_class")
+    if not set(template_paths()) <= set(app.template_paths):
+        undone.append("JupyterHub.template_paths")
+    patterns = {handler[0] for handler in app.extra_handlers}
+    if not {handler[0] for handler in extra_handlers()} <= patterns:
+        undone.append("JupyterHub.extra_handlers")
+    return undone

@@ -1,0 +1,1 @@
+"""Where the values of `models` come from: the Hub's objects and database."""

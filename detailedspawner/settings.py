@@ -1,0 +1,187 @@
+"""The traits of DetailedKubeSpawner, apart from it so that they can be checked alone.
+
+Values are checked where they are set, and a wrong one is refused with a message
+that names the trait and the value.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from traitlets import Any as AnyTrait
+from traitlets import Dict, List, TraitError, Unicode, validate
+from traitlets.config import Config, Configurable
+
+from .pods import DEFAULT_GRACES, PodSettings
+
+# the steps that stand for no container of their own
+OTHER_STEPS = ("storage", "machine", "image", "session", "connection")
+
+
+class DetailedTraits(Configurable):
+    """What an admin can set, beside everything of KubeSpawner."""
+
+    step_names = Dict(
+        config=True,
+        help="""
+        Name the steps that users see.
+
+        Maps the name of a container, or a glob such as `git-*`, to the name of its
+        step. Containers with the same step name share one step. An exact name wins
+        over a glob, and of several globs the first. The steps that are no
+        containers are named by `step:storage`, `step:machine`, `step:image`,
+        `step:session` and `step:connection`.
+        """,
+    )
+    main_container = Unicode(
+        "notebook",
+        config=True,
+        help="""
+        Name the container that runs the server.
+
+        KubeSpawner calls it `notebook`; set this only if `modify_pod_hook` renames it.
+        """,
+    )
+    completing_containers: Any = List(
+        config=True,
+        help="""
+        List the helper containers that may finish before the server is ready.
+
+        Names or globs of containers beside the main one. Such a container is ready
+        when it exited with 0; any other one that finishes keeps the pod from ever
+        becoming ready, which is shown as a failure.
+        """,
+    )
+    log_tail_containers = AnyTrait(
+        None,
+        allow_none=True,
+        config=True,
+        help="""
+        List the containers whose last log lines users may see after a failure.
+
+        Names or globs. By default (None) the main container and all init containers.
+        """,
+    )
+    failure_graces = Dict(
+        config=True,
+        help="""
+        Set after how many seconds a kind of failure ends the start.
+
+        Maps a kind of failure to seconds: 0 ends the start at once, None never.
+        Kinds that are not given keep their defaults.
+        """,
+    )
+
+    @validate("step_names")
+    def _check_step_names(self, proposal: Any) -> dict[str, str]:
+        names: dict[str, str] = proposal["value"]
+        for container, step in names.items():
+            if not _is_name(container) or not _is_name(step):
+                raise _wrong("step_names", {container: step}, "both must be text, not empty")
+            if container.startswith("step:") and container[5:] not in OTHER_STEPS:
+                known = ", ".join(f"step:{other}" for other in OTHER_STEPS)
+                raise _wrong("step_names", container, f"the other steps are {known}")
+        return names
+
+    @validate("main_container")
+    def _check_main_container(self, proposal: Any) -> str:
+        name: str = proposal["value"]
+        if not _is_name(name):
+            raise _wrong("main_container", name, "it must not be empty")
+        return name
+
+    @validate("completing_containers", "log_tail_containers")
+    def _check_container_list(self, proposal: Any) -> Any:
+        trait, names = proposal["trait"].name, proposal["value"]
+        if names is None and trait == "log_tail_containers":
+            return names
+        if not isinstance(names, (list, tuple)):
+            raise _wrong(trait, names, "it must be a list of names")
+        for name in names:
+            if not _is_name(name):
+                raise _wrong(trait, name, "each must be text, not empty")
+        return list(names)
+
+    @validate("failure_graces")
+    def _check_failure_graces(self, proposal: Any) -> dict[str, float | None]:
+        graces: dict[str, float | None] = proposal["value"]
+        for kind, seconds in graces.items():
+            if kind not in DEFAULT_GRACES:
+                raise _wrong("failure_graces", kind, f"the kinds are {', '.join(DEFAULT_GRACES)}")
+            number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+            # the comparison refuses NaN as well
+            if seconds is not None and not (number and seconds >= 0):
+                raise _wrong("failure_graces", {kind: seconds}, "seconds from 0 on, or None")
+        return graces
+
+    def pod_settings(self) -> PodSettings:
+        """Return what the judgement of a pod depends on.
+
+        Raises TraitError for a value that came in past validation, as a profile's
+        merged dict does.
+        """
+        self._check_step_names({"value": self.step_names})
+        self._check_failure_graces({"value": self.failure_graces})
+        tails = self.log_tail_containers
+        return PodSettings(
+            main_container=self.main_container,
+            completing_containers=tuple(self.completing_containers),
+            log_tail_containers=None if tails is None else tuple(tails),
+            step_names=dict(self.step_names),
+            graces={**DEFAULT_GRACES, **self.failure_graces},
+        )
+
+
+def check_config(config: Config) -> None:
+    """Check what a configuration sets for this spawner, before any server is started.
+
+    Raises TraitError that names the trait and the value.
+    """
+    own = set(DetailedTraits.class_trait_names(config=True))
+    for section in _sections(config):
+        values: Mapping[str, Any] = config[section]
+        for trait in own & set(values):
+            value = values[trait]
+            # `c.DetailedKubeSpawner.step_names.update(...)` is resolved by traitlets itself
+            if hasattr(value, "get_value"):
+                value = value.get_value(DetailedTraits.class_traits()[trait].default())
+            try:
+                DetailedTraits(**{trait: value})
+            except TraitError as error:
+                text = str(error)
+                if trait not in text:
+                    text = f"{trait} = {value!r}: {text}"
+                raise TraitError(f"c.{section}.{text}") from None
+
+
+def check_names(config: Config, known: set[str]) -> None:
+    """Check that everything set on DetailedKubeSpawner exists.
+
+    Raises TraitError with the nearest name that does.
+    """
+    if "DetailedKubeSpawner" not in config:
+        return
+    for name in config["DetailedKubeSpawner"]:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise TraitError(f"c.DetailedKubeSpawner.{name} is not known{hint}")
+
+
+def _sections(config: Config) -> Iterator[str]:
+    for section in ("Spawner", "KubeSpawner", "DetailedKubeSpawner"):
+        if section in config:
+            yield section
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _wrong(trait: str, value: object, why: str) -> TraitError:
+    shown = repr(value)
+    if len(shown) > 200:
+        shown = shown[:200] + "…"
+    return TraitError(f"{trait}: {shown} is wrong: {why}")

@@ -1,0 +1,120 @@
+"""`configure(c)`: what it sets, what it leaves alone, and what it tells."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kubespawner import KubeSpawner
+from traitlets import TraitError
+from traitlets.config import Config, LazyConfigValue
+
+from detailedspawner import DetailedKubeSpawner, configure
+from detailedspawner.configuration import SPAWNER_CLASS, undone_parts
+from detailedspawner.handlers import extra_handlers
+from detailedspawner.paths import template_paths
+
+
+def appended(value: Any) -> list[Any]:
+    """Return what a list of the configuration holds, set or lazily extended."""
+    return value.to_dict()["extend"] if isinstance(value, LazyConfigValue) else list(value)
+
+
+SPAWNERS = [
+    {"was": None, "is": SPAWNER_CLASS},
+    {"was": "kubespawner", "is": SPAWNER_CLASS},
+    {"was": "kubespawner.KubeSpawner", "is": SPAWNER_CLASS},
+    {"was": KubeSpawner, "is": SPAWNER_CLASS},
+    {"was": "detailed", "is": "detailed"},
+    {"was": DetailedKubeSpawner, "is": DetailedKubeSpawner},
+    {"was": "mine.MySpawner", "is": "mine.MySpawner"},
+]
+
+
+@pytest.mark.parametrize("row", SPAWNERS, ids=lambda row: str(row["was"]))
+def test_spawner_class(row: dict[str, Any]) -> None:
+    config = Config()
+    if row["was"] is not None:
+        config.JupyterHub.spawner_class = row["was"]
+    configure(config)
+    assert config.JupyterHub.spawner_class == row["is"]
+
+
+def test_nothing_that_was_set_is_changed() -> None:
+    config = Config()
+    config.JupyterHub.template_paths = ["/mine"]
+    config.JupyterHub.extra_handlers = [("/x", object)]
+    config.KubeSpawner.image = "mine:1"
+    configure(config)
+    # the admin's own templates come first, so they win
+    assert config.JupyterHub.template_paths == ["/mine", *template_paths()]
+    assert config.JupyterHub.extra_handlers[0] == ("/x", object)
+    assert config.KubeSpawner == Config({"image": "mine:1"})
+
+
+@pytest.mark.parametrize("lists", ["absent", "set", "extended"])
+def test_it_may_be_called_twice(lists: str) -> None:
+    config = Config()
+    if lists == "set":
+        config.JupyterHub.template_paths = ["/mine"]
+        config.JupyterHub.extra_handlers = []
+    if lists == "extended":
+        config.JupyterHub.template_paths.append("/mine")
+    configure(config)
+    once = [appended(config.JupyterHub[name]) for name in ("template_paths", "extra_handlers")]
+    configure(config)
+    twice = [appended(config.JupyterHub[name]) for name in ("template_paths", "extra_handlers")]
+    assert once == twice
+    assert template_paths()[0] in once[0]
+    assert once[1] == extra_handlers()
+
+
+def test_a_wrong_trait_ends_the_start_also_when_set_afterwards(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async def start() -> None:
+        config = Config()
+        configure(config)
+        config.DetailedKubeSpawner.step_names = {"git": ""}
+        await asyncio.sleep(60)
+
+    with pytest.raises(SystemExit, match=r"step_names.*\{'git': ''\}"):
+        asyncio.run(start())
+
+
+def test_without_a_loop_what_is_there_is_checked_at_once() -> None:
+    config = Config()
+    config.DetailedKubeSpawner.main_container = ""
+    with pytest.raises(TraitError, match="main_container"):
+        configure(config)
+
+
+PARTS = [
+    {"change": {}, "undone": []},
+    {"change": {"spawner_class": KubeSpawner}, "undone": ["JupyterHub.spawner_class"]},
+    {"change": {"template_paths": ["/mine"]}, "undone": ["JupyterHub.template_paths"]},
+    {"change": {"extra_handlers": []}, "undone": ["JupyterHub.extra_handlers"]},
+]
+
+
+@pytest.mark.parametrize("row", PARTS, ids=lambda row: str(row["undone"]))
+def test_what_a_later_assignment_undid_is_found(row: dict[str, Any]) -> None:
+    whole = {
+        "spawner_class": DetailedKubeSpawner,
+        "template_paths": ["/mine", *template_paths()],
+        "extra_handlers": extra_handlers(),
+    }
+    assert undone_parts(SimpleNamespace(**{**whole, **row["change"]})) == row["undone"]
+
+
+async def test_the_first_spawner_reports_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[object] = []
+    monkeypatch.setattr(DetailedKubeSpawner, "at_first_spawner", [told.append])
+    monkeypatch.setattr(KubeSpawner, "__init__", lambda self, *args, **kwargs: None)
+    monkeypatch.setattr(DetailedKubeSpawner, "log", logging.getLogger("test"))
+    DetailedKubeSpawner()
+    DetailedKubeSpawner()
+    assert len(told) == 1

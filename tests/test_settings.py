@@ -1,0 +1,99 @@
+"""What an admin can set, and how a wrong value is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from traitlets import TraitError
+from traitlets.config import Config
+
+from detailedspawner import DetailedKubeSpawner
+from detailedspawner.pods import DEFAULT_GRACES
+from detailedspawner.settings import DetailedTraits, check_config, check_names
+
+WRONG = [
+    {"trait": "step_names", "value": {"": "Name"}, "says": "''"},
+    {"trait": "step_names", "value": {"git": ""}, "says": "{'git': ''}"},
+    {"trait": "step_names", "value": {"git": "  "}, "says": "'  '"},
+    {"trait": "step_names", "value": {"git": 3}, "says": "{'git': 3}"},
+    {"trait": "step_names", "value": {3: "Git"}, "says": "{3: 'Git'}"},
+    {"trait": "step_names", "value": {"step:pod": "Pod"}, "says": "'step:pod'"},
+    {"trait": "step_names", "value": ["git"], "says": "['git']"},
+    {"trait": "main_container", "value": "", "says": "''"},
+    {"trait": "main_container", "value": 3, "says": "3"},
+    {"trait": "completing_containers", "value": [""], "says": "''"},
+    {"trait": "completing_containers", "value": [None], "says": "None"},
+    {"trait": "log_tail_containers", "value": "git", "says": "'git'"},
+    {"trait": "log_tail_containers", "value": [3], "says": "3"},
+    {"trait": "failure_graces", "value": {"pulling": 3}, "says": "'pulling'"},
+    {"trait": "failure_graces", "value": {"crash": -1}, "says": "{'crash': -1}"},
+    {"trait": "failure_graces", "value": {"crash": "3"}, "says": "{'crash': '3'}"},
+    {"trait": "failure_graces", "value": {"crash": float("nan")}, "says": "nan"},
+    {"trait": "failure_graces", "value": {"crash": True}, "says": "True"},
+]
+
+
+@pytest.mark.parametrize("row", WRONG, ids=lambda row: f"{row['trait']}-{row['says']}")
+@pytest.mark.parametrize("section", ["DetailedKubeSpawner", "KubeSpawner", "Spawner"])
+def test_a_wrong_value_is_named_with_its_trait(row: dict[str, Any], section: str) -> None:
+    config = Config({section: {row["trait"]: row["value"]}})
+    with pytest.raises(TraitError) as caught:
+        check_config(config)
+    assert f"{section}." in str(caught.value)
+    assert row["trait"] in str(caught.value)
+    assert row["says"] in str(caught.value)
+
+
+def test_a_huge_value_is_cut() -> None:
+    with pytest.raises(TraitError) as caught:
+        DetailedTraits(step_names={"git": "", "x" * 100_000: "y"}, main_container="m")
+    assert len(str(caught.value)) < 500
+    with pytest.raises(TraitError) as caught:
+        DetailedTraits(completing_containers=[["x" * 100_000]])
+    assert len(str(caught.value)) < 500
+
+
+RIGHT = [
+    {"step_names": {"git-*": "Git", "step:machine": "Finding room"}},
+    {"completing_containers": ["report", "once-*"]},
+    {"log_tail_containers": []},
+    {"failure_graces": {"crash": 0, "pull_definite": None, "config": 2.5}},
+]
+
+
+@pytest.mark.parametrize("values", RIGHT, ids=str)
+def test_right_values_reach_the_judgement(values: dict[str, Any]) -> None:
+    check_config(Config({"DetailedKubeSpawner": values}))
+    settings = DetailedTraits(**values).pod_settings()
+    if "failure_graces" in values:
+        assert settings.graces == {**DEFAULT_GRACES, **values["failure_graces"]}
+    elif "log_tail_containers" in values:
+        assert settings.log_tail_containers == ()
+    else:
+        for name, value in values.items():
+            expected = tuple(value) if isinstance(value, list) else value
+            assert getattr(settings, name) == expected
+
+
+def test_a_dict_that_came_in_past_validation_is_checked_when_used() -> None:
+    traits = DetailedTraits(step_names={"git": "Git"})
+    # as a profile's override does
+    traits.step_names["git"] = ""
+    with pytest.raises(TraitError, match="step_names"):
+        traits.pod_settings()
+
+
+def test_an_unknown_trait_is_refused_with_the_nearest_name() -> None:
+    known = set(DetailedKubeSpawner.class_trait_names(config=True))
+    with pytest.raises(TraitError, match=r"step_namez.*did you mean step_names"):
+        check_names(Config({"DetailedKubeSpawner": {"step_namez": {}}}), known)
+    check_names(Config({"DetailedKubeSpawner": {"image": "x", "step_names": {}}}), known)
+
+
+@pytest.mark.parametrize("trait", DetailedTraits.class_trait_names(config=True))
+def test_every_trait_has_help_that_starts_with_one_sentence(trait: str) -> None:
+    text = DetailedTraits.class_traits()[trait].help
+    first = text.strip().split("\n\n")[0]
+    assert first.endswith(".")
+    assert "\n" not in first
