@@ -1,0 +1,82 @@
+"""A cluster as the suite sees it: through `KUBECONFIG` and the plain REST API."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+import socket
+import ssl
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import yaml
+
+from .hub import eventually
+
+
+class Kubernetes:
+    """An API server, and a namespace in it that is the suite's own."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.kubeconfig = kubeconfig
+        config = yaml.safe_load(kubeconfig.read_text())
+        cluster = config["clusters"][0]["cluster"]
+        user = config["users"][0].get("user") or {}
+        verify: ssl.SSLContext | bool = True
+        if "certificate-authority-data" in cluster:
+            ca = base64.b64decode(cluster["certificate-authority-data"]).decode()
+            verify = ssl.create_default_context(cadata=ca)
+        headers = {"Authorization": f"Bearer {user['token']}"} if "token" in user else {}
+        self.client = httpx.Client(
+            base_url=cluster["server"], headers=headers, verify=verify, timeout=30
+        )
+        self.namespace = f"suite-{secrets.token_hex(3)}"
+
+    def __enter__(self) -> Kubernetes:
+        body = {"metadata": {"name": self.namespace}}
+        self.client.post("/api/v1/namespaces", json=body).raise_for_status()
+        eventually(
+            lambda: self.get("serviceaccounts", "default") is not None,
+            "the namespace has its service account",
+        )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.client.delete(f"/api/v1/namespaces/{self.namespace}")
+        self.client.close()
+
+    def path(self, kind: str, name: str = "") -> str:
+        """Return the path of an object, or of all of a kind, in the suite's namespace."""
+        path = f"/api/v1/namespaces/{self.namespace}/{kind}"
+        return f"{path}/{name}" if name else path
+
+    def get(self, kind: str, name: str) -> dict[str, Any] | None:
+        """Return an object, None when there is none."""
+        answer = self.client.get(self.path(kind, name))
+        return answer.json() if answer.status_code == 200 else None
+
+    def list(self, kind: str) -> list[dict[str, Any]]:
+        """Return all objects of a kind."""
+        answer = self.client.get(self.path(kind))
+        answer.raise_for_status()
+        items: list[dict[str, Any]] = answer.json()["items"]
+        return items
+
+    def reachable_address(self) -> str:
+        """Return the address of this machine that the cluster's node talks to."""
+        nodes = self.client.get("/api/v1/nodes").json()["items"]
+        addresses = nodes[0]["status"].get("addresses") or [] if nodes else []
+        node = next((a["address"] for a in addresses if a["type"] == "InternalIP"), None)
+        host = node or urlsplit(str(self.client.base_url)).hostname or "127.0.0.1"
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            # asks the routing table only; nothing is sent
+            probe.connect((host, 9))
+            return str(probe.getsockname()[0])

@@ -1,0 +1,178 @@
+"""A running Hub, driven through its REST API as any program would."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+from httpx_sse import connect_sse
+
+if TYPE_CHECKING:
+    from .cluster import Kubernetes
+
+ROOT = Path(__file__).parents[2]
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def eventually(
+    condition: Callable[[], Any], what: str, seconds: float = 60, pause: float = 0.1
+) -> Any:
+    """Return the first true result of `condition`; fails with `what` after `seconds`."""
+    end = time.monotonic() + seconds
+    while not (result := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(pause)
+    return result
+
+
+@dataclass
+class Run:
+    """What a client saw of one start."""
+
+    events: list[dict[str, Any]] = field(default_factory=list)
+    snapshot: dict[str, Any] = field(default_factory=dict)
+    answer: int = 0
+
+    @property
+    def statuses(self) -> list[dict[str, Any]]:
+        """The statuses in the order in which they came."""
+        return [event["status"] for event in self.events if "status" in event]
+
+    @property
+    def last(self) -> dict[str, Any]:
+        """The event that ended the stream."""
+        return self.events[-1]
+
+    def sequences(self) -> dict[str, list[str]]:
+        """The statuses that each step went through, without repetition."""
+        seen: dict[str, list[str]] = {}
+        for status in self.statuses:
+            for step in status["details"]:
+                words = seen.setdefault(step["step"], [])
+                if words[-1:] != [step["status"]]:
+                    words.append(step["status"])
+        return seen
+
+
+class Hub:
+    """The Hub under test."""
+
+    def __init__(self, url: str, token: str, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.url = url
+        self.log = log
+        self._process = process
+        self.client = httpx.Client(
+            base_url=f"{url}/hub/api",
+            headers={"Authorization": f"token {token}"},
+            timeout=httpx.Timeout(60),
+        )
+
+    def wait_until_up(self) -> None:
+        """Wait for the Hub's first answer; fails with its log if it ended."""
+
+        def up() -> bool:
+            if self._process.poll() is not None:
+                raise AssertionError(f"the Hub ended:\n{self.log.read_text()[-4000:]}")
+            try:
+                return self.client.get("/").status_code == 200
+            except httpx.TransportError:
+                return False
+
+        eventually(up, "the Hub answers")
+
+    def path(self, user: str, server: str = "") -> str:
+        """Return the path of a server in the API."""
+        return f"/users/{user}/servers/{server}" if server else f"/users/{user}/server"
+
+    def start(self, user: str, profile: str, server: str = "") -> int:
+        """Ask for a start; returns the status code of the answer."""
+        self.client.post(f"/users/{user}")
+        return self.client.post(self.path(user, server), json={"profile": profile}).status_code
+
+    def stop(self, user: str, server: str = "") -> None:
+        """Stop a server and wait until the Hub says so."""
+        self.client.delete(self.path(user, server))
+
+        def stopped() -> bool:
+            servers = self.client.get(f"/users/{user}").json()["servers"]
+            model = servers.get(server)
+            return not model or not (model["ready"] or model["pending"])
+
+        eventually(stopped, f"{user}/{server} is stopped")
+
+    def stream(self, user: str, server: str = "") -> Iterator[dict[str, Any]]:
+        """Yield the events of the progress stream until it ends."""
+        with connect_sse(self.client, "GET", f"{self.path(user, server)}/progress") as source:
+            for event in source.iter_sse():
+                yield json.loads(event.data)
+
+    def snapshot(self, user: str, server: str = "") -> dict[str, Any]:
+        """Return the status of a server."""
+        path = f"/detailedspawner{self.path(user, server)}/status"
+        answer = self.client.get(path)
+        answer.raise_for_status()
+        result: dict[str, Any] = answer.json()
+        return result
+
+    def run(self, user: str, profile: str, server: str = "") -> Run:
+        """Start a server, follow it to the end, and stop it."""
+        run = Run()
+        run.answer = self.start(user, profile, server)
+        run.events.extend(self.stream(user, server))
+        run.snapshot = self.snapshot(user, server)
+        if run.last.get("ready"):
+            self.stop(user, server)
+        return run
+
+
+@contextlib.contextmanager
+def running_hub(
+    kubernetes: Kubernetes, config: Path, folder: Path, more: Mapping[str, str] | None = None
+) -> Iterator[Hub]:
+    """Run a real Hub with a real configurable-http-proxy in front of a cluster."""
+    token = secrets.token_hex(16)
+    proxy = free_port()
+    environment = {
+        **os.environ,
+        **(more or {}),
+        "KUBECONFIG": str(kubernetes.kubeconfig),
+        "PYTHONPATH": str(ROOT),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "HUB_ADDRESS": kubernetes.reachable_address(),
+        "HUB_PORT": str(free_port()),
+        "PROXY_PORT": str(proxy),
+        "PROXY_API_PORT": str(free_port()),
+        "SUITE_TOKEN": token,
+        "SUITE_NAMESPACE": kubernetes.namespace,
+    }
+    with (folder / "hub.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "jupyterhub", "-f", str(config), "--debug"],
+            cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        hub = Hub(f"http://127.0.0.1:{proxy}", token, process, folder / "hub.log")
+        try:
+            hub.wait_until_up()
+            yield hub
+        finally:
+            hub.client.close()
+            process.terminate()
+            process.wait(60)

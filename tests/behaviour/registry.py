@@ -1,0 +1,64 @@
+"""Makes an image that takes a while to pull, in the registry of the test images."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import tarfile
+from typing import Any
+
+import httpx
+
+MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
+# random bytes compress to themselves: this many must be sent and unpacked
+EXTRA_BYTES = 400_000_000
+
+
+def push_slow_image(registry_of: str, base: str, target: str) -> None:
+    """Push `target`: the image `base` under another name, with a large layer on top.
+
+    The layer differs on every call, so no node has it yet.
+    """
+    host = registry_of.partition("/")[0]
+    base_name, _, base_tag = base.partition("/")[2].partition(":")
+    name, _, tag = target.partition("/")[2].partition(":")
+    with httpx.Client(base_url=f"http://{host}/v2", timeout=300) as client:
+
+        def put_blob(blob: bytes) -> str:
+            digest = "sha256:" + hashlib.sha256(blob).hexdigest()
+            location = client.post(f"/{name}/blobs/uploads/").headers["Location"]
+            joiner = "&" if "?" in location else "?"
+            client.put(f"{location}{joiner}digest={digest}", content=blob).raise_for_status()
+            return digest
+
+        accept = {"Accept": MANIFEST}
+        answer = client.get(f"/{base_name}/manifests/{base_tag}", headers=accept)
+        answer.raise_for_status()
+        manifest: dict[str, Any] = answer.json()
+        config = client.get(f"/{base_name}/blobs/{manifest['config']['digest']}").json()
+        plain = io.BytesIO()
+        with tarfile.open(fileobj=plain, mode="w") as layer:
+            member = tarfile.TarInfo("large")
+            member.size = EXTRA_BYTES
+            layer.addfile(member, io.BytesIO(os.urandom(EXTRA_BYTES)))
+        packed = gzip.compress(plain.getvalue(), compresslevel=0, mtime=0)
+        for layer_of_base in manifest["layers"]:
+            digest = layer_of_base["digest"]
+            client.post(f"/{name}/blobs/uploads/?mount={digest}&from={base_name}")
+        config["rootfs"]["diff_ids"].append(
+            "sha256:" + hashlib.sha256(plain.getvalue()).hexdigest()
+        )
+        body = httpx.Response(200, json=config).content
+        manifest["config"].update(size=len(body), digest=put_blob(body))
+        manifest["layers"].append(
+            {
+                "mediaType": manifest["layers"][0]["mediaType"],
+                "size": len(packed),
+                "digest": put_blob(packed),
+            }
+        )
+        client.put(
+            f"/{name}/manifests/{tag}", json=manifest, headers={"Content-Type": MANIFEST}
+        ).raise_for_status()
