@@ -1,0 +1,26 @@
+"""The Hub that `latency.py` measures."""
+
+import os
+
+from traitlets.config import get_config
+
+import detailedspawner
+from tests.behaviour.hub_base import base
+
+c = get_config()
+base(c)
+if os.environ["BENCHMARK_SPAWNER"] == "detailed":
+    detailedspawner.configure(c)
+    # many reconnects of the watch within the measurement
+    c.FollowingReflector.timeout_seconds = 5
+else:
+    c.JupyterHub.spawner_class = "kubespawner.KubeSpawner"
+
+container = {"image": "none", "command": ["true"]}
+c.KubeSpawner.image = "none"
+c.KubeSpawner.start_timeout = 600
+c.KubeSpawner.delete_grace_period = 0
+c.KubeSpawner.init_containers = [{"name": f"c{number}", **container} for number in range(40)]
+# nobody schedules or runs the pod: its status is what the benchmark writes
+c.KubeSpawner.extra_pod_config = {"schedulerName": "nobody"}
+c.KubeSpawner.profile_list = [{"slug": "held", "display_name": "held"}]
