@@ -13,6 +13,7 @@ from kubernetes_asyncio.client import ApiException
 
 from .hub import START_ID_ANNOTATION, HubKubeSpawner, spawn_error, status_of
 from .models import ServerState, ServerStatus
+from .models.text import clean
 from .pods import PodSettings, Verdict, judge
 from .settings import DetailedTraits
 from .starting import Start
@@ -52,7 +53,8 @@ class DetailedKubeSpawner(DetailedTraits, HubKubeSpawner):
                 message="The server is stopped.",
             )  # fmt: skip
         start.become(self._state(start))
-        if self.ready:
+        if self.ready or self.pending == "check":
+            # nobody follows the pod of a server that runs: it is looked at when asked
             self._observe(start)
         return start.status
 
@@ -89,18 +91,18 @@ class DetailedKubeSpawner(DetailedTraits, HubKubeSpawner):
     def _current_start(self) -> Start | None:
         """The start that is going on or was the last; begun here when the Hub began one."""
         start = self._detailed_start
-        if self.pending == "spawn" and (start is None or (start.ended and start.failed)):
+        if start is None and self.pending == "spawn":
             return self._begin()
         if start is None and (self.pending == "check" or self.ready):
             # after a restart of the Hub: the steps come from the pod
             start = self._begin()
-            self._observe(start, any_pod=True)
             start.end()
         return start
 
     def _begin(self) -> Start:
         start = Start(self._plan(), self._checked_settings(), log=self.log)
         self._detailed_start = start
+        self.last_statuses.pop(self._status_key, None)
         return start
 
     def _checked_settings(self) -> PodSettings:
@@ -118,6 +120,14 @@ class DetailedKubeSpawner(DetailedTraits, HubKubeSpawner):
             return {"spec": {"containers": [{"name": self.main_container}]}}
 
     # --- the start ------------------------------------------------------------------
+
+    def clear_state(self) -> None:
+        """Forget an earlier start when the Hub begins a new one with the same object."""
+        super().clear_state()
+        start = self._detailed_start
+        # the Hub also calls this at the end of stop(), where a failure stays readable
+        if start is not None and start.ended and self.pending == "spawn":
+            self._detailed_start = None
 
     async def run_pre_spawn_hook(self) -> None:
         """Run the hook, then load the user's options, so that both count from here on."""
@@ -158,7 +168,8 @@ class DetailedKubeSpawner(DetailedTraits, HubKubeSpawner):
                 unsubscribe()
             self._options_loaded = False
             start.end()
-            self._remember(start.status)
+            if start.failed:
+                self._remember(start.status)
 
     async def _start_watched(self, start: Start) -> str:
         """Run KubeSpawner's start beside our own watch; the first to know decides."""
@@ -190,7 +201,11 @@ class DetailedKubeSpawner(DetailedTraits, HubKubeSpawner):
     def _failure(self, start: Start, error: Exception) -> Exception:
         """Turn what ended a start into the one sentence that every reader gets."""
         if isinstance(error, ApiException):
-            start.create_refused(status_of(error))
+            status = status_of(error)
+            start.create_refused(status)
+            if not start.failed:
+                # refused for something beside the pod, such as its service
+                start.fail(clean(str(status.get("message")), 300))
         if not start.failed:
             if isinstance(error, TimeoutError | asyncio.TimeoutError):
                 start.fail(self._timeout_message(start))
@@ -225,10 +240,10 @@ class DetailedKubeSpawner(DetailedTraits, HubKubeSpawner):
 
     # --- what the pod says --------------------------------------------------------
 
-    def _observe(self, start: Start, any_pod: bool = False) -> None:
+    def _observe(self, start: Start) -> None:
         """Show a start its pod and the events about it, as the watch has them now."""
         pod = self.current_pod()
-        if pod is None or not (any_pod or self.ready or self.is_own_pod(pod)):
+        if pod is None or not (start.ended or self.is_own_pod(pod)):
             start.observe(None)
             return
         start.observe(pod, self.events)

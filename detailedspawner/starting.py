@@ -134,6 +134,9 @@ class Start:
 
     def refresh(self, gone: bool = False) -> None:
         """Judge anew, publish what changed, and plan the next look."""
+        if self.failed:
+            # what happens to the pod afterwards is the clean-up, not the cause
+            return
         self.view = self._judge(gone)
         starting = self.state is ServerState.STARTING
         if starting and (self._failure or self.view.verdict is Verdict.FAILED):
