@@ -12,7 +12,6 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from .models import ServerState, ServerStatus, StartWarning, Step, StepStatus
@@ -139,7 +138,9 @@ class Start:
             return
         self.view = self._judge(gone)
         starting = self.state is ServerState.STARTING
-        if starting and (self._failure or self.view.verdict is Verdict.FAILED):
+        # whoever deletes the pod of a start, it was not its user
+        ends = self.view.verdict in (Verdict.FAILED, Verdict.STOPPING)
+        if starting and (self._failure or ends):
             self.state = ServerState.FAILED
         self._publish()
         self._publish_events()
@@ -153,37 +154,17 @@ class Start:
             self._timer = asyncio.get_running_loop().call_later(delay, self.refresh)
 
     def _judge(self, gone: bool = False) -> PodView:
-        if self._pod is None:
-            # a pod to come: its spec alone, all of it waiting
-            pod = {"spec": self._planned.get("spec")}
-            view = judge(
-                pod if self._create_error is None else None,
-                create_error=self._create_error,
-                seen=self._seen,
-                now=self._clock(),
-                settings=self._settings,
-            )
-            if self._create_error is not None and not view.steps:
-                planned = judge(pod, seen=self._seen, now=self._clock(), settings=self._settings)
-                view = replace(
-                    view,
-                    steps=planned.steps,
-                    containers=planned.containers,
-                    ready=planned.ready,
-                    total=planned.total,
-                )
-        else:
-            view = judge(
-                None if gone else self._pod,
-                self._events,
-                pod_gone=gone,
-                seen=self._seen,
-                now=self._clock(),
-                settings=self._settings,
-            )
-            if gone:
-                # the steps of the last look say how far it came
-                view = replace(view, steps=self.view.steps, containers=self.view.containers)
+        # before there is a pod, the one to come: its spec alone, all of it waiting
+        pod = {"spec": self._planned.get("spec")} if self._pod is None else self._pod
+        view = judge(
+            None if gone else pod,
+            self._events,
+            create_error=self._create_error,
+            pod_gone=gone,
+            seen=self._seen,
+            now=self._clock(),
+            settings=self._settings,
+        )
         self._seen = view.seen
         for note in view.notes:
             if note not in self._told_notes:

@@ -1,0 +1,364 @@
+"""DetailedKubeSpawner against an API server whose pods a test moves by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from kubernetes_asyncio.client import Configuration, V1Container
+from kubespawner import KubeSpawner
+from kubespawner import spawner as kubespawner_module
+from traitlets.config import Config
+
+from detailedspawner import DetailedKubeSpawner
+from detailedspawner.demo.api import make_app
+from detailedspawner.demo.store import Store
+from detailedspawner.hub import START_ID_ANNOTATION, HubKubeSpawner
+
+READY = {"type": "Ready", "status": "True"}
+RUNNING = {"running": {"startedAt": "2025-11-30T12:00:00Z"}}
+
+
+class Cluster:
+    """The API server, and the answers that a test makes it give instead."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+        self.store.create("namespaces", None, {"metadata": {"name": "ns"}})
+        # (method, resource) to the codes that the next requests get
+        self.refusals: dict[tuple[str, str], list[int]] = {}
+        # (method, resource) to what the next request waits for
+        self.gates: dict[tuple[str, str], asyncio.Event] = {}
+        self.asked: list[tuple[str, str]] = []
+
+    @web.middleware
+    async def script(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        """Answer as a test wants, else as the store does."""
+        resource = request.path.split("/")[5] if request.path.count("/") > 4 else request.path
+        kind = "WATCH" if request.query.get("watch") else request.method
+        asked = (kind, resource)
+        self.asked.append(asked)
+        if asked in self.gates:
+            await self.gates.pop(asked).wait()
+        if self.refusals.get(asked):
+            code = self.refusals[asked].pop(0)
+            message = f'pods "x" is forbidden: scripted {code}'
+            return web.json_response(
+                {"kind": "Status", "code": code, "message": message}, status=code
+            )
+        answer: web.StreamResponse = await handler(request)
+        return answer
+
+    def pod(self, name: str = "jupyter-alice") -> dict[str, Any] | None:
+        """Return a pod, None when there is none."""
+        found = [pod for pod in self.store.list("pods", "ns") if pod["metadata"]["name"] == name]
+        return found[0] if found else None
+
+    def move(self, *, sidecars: bool = True, conditions: tuple[Any, ...] = (READY,)) -> None:
+        """Have the pod running, with its sidecars ready or not."""
+
+        def change(pod: dict[str, Any]) -> None:
+            def states(containers: Any, ready: bool) -> list[dict[str, Any]]:
+                more = {"ready": ready, "restartCount": 0, "imageID": "", "state": RUNNING}
+                return [{"name": c["name"], "image": c["image"], **more} for c in containers or ()]
+
+            pod["status"].update(
+                phase="Running",
+                podIP="127.0.0.9",
+                conditions=list(conditions),
+                initContainerStatuses=states(pod["spec"].get("initContainers"), sidecars),
+                containerStatuses=states(pod["spec"]["containers"], True),
+            )
+
+        self.store.update("pods", "ns", "jupyter-alice", change)
+
+
+async def until(condition: Callable[[], Any], seconds: float = 10) -> Any:
+    """Let the loop run until a condition holds; returns its result."""
+
+    async def poll() -> Any:
+        while not (result := condition()):
+            await asyncio.sleep(0.005)
+        return result
+
+    return await asyncio.wait_for(poll(), seconds)
+
+
+@pytest.fixture
+async def cluster(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cluster]:
+    """An API server as every client's default; all that spawners share is new."""
+    scripted = Cluster()
+    app = make_app(scripted.store, lambda *_: "")
+    app.middlewares.insert(0, scripted.script)
+    server = TestServer(app)
+    await server.start_server()
+    configuration = Configuration()
+    configuration.host = str(server.make_url("")).rstrip("/")
+    Configuration.set_default(configuration)
+    monkeypatch.setattr(kubespawner_module, "load_config", lambda *_, **__: None)
+    monkeypatch.setattr(HubKubeSpawner, "events_refused", set())
+    yield scripted
+    for reflector in list(HubKubeSpawner.reflectors.values()):
+        await reflector.stop()
+    HubKubeSpawner.reflectors.clear()
+    await server.close()
+
+
+Make = Callable[..., DetailedKubeSpawner]
+
+
+@pytest.fixture
+async def make(cluster: Cluster) -> AsyncIterator[Make]:
+    """Makes spawners of alice's default server."""
+    made: list[DetailedKubeSpawner] = []
+
+    def build(**traits: Any) -> DetailedKubeSpawner:
+        hub = SimpleNamespace(
+            public_host="http://hub", url="http://hub", base_url="/hub/", api_url="http://hub/api"
+        )
+        user = SimpleNamespace(
+            name="alice", id=1, url="/user/alice/", escaped_name="alice", settings={}
+        )
+        values = {"namespace": "ns", "start_timeout": 30, "image": "lab:1", **traits}
+        spawner = DetailedKubeSpawner(
+            config=Config({"KubeSpawner": values}),
+            hub=hub,
+            user=user,
+            _mock=True,
+            api_token="token",
+            oauth_client_id="client",
+        )
+        made.append(spawner)
+        return spawner
+
+    yield build
+    for spawner in made:
+        await spawner.api.api_client.close()
+
+
+async def started(cluster: Cluster, spawner: DetailedKubeSpawner) -> asyncio.Task[str]:
+    """Start a server and return its start once there is a pod."""
+    start = asyncio.ensure_future(spawner.start())
+    await until(lambda: cluster.pod() or start.done())
+    return start
+
+
+async def test_a_start_ends_as_soon_as_the_pod_is_ready(cluster: Cluster, make: Make) -> None:
+    spawner, looks = make(), []
+    look = spawner.is_pod_running
+    spawner.is_pod_running = lambda pod: looks.append(pod) or look(pod)
+    start = await started(cluster, spawner)
+    # after so many looks KubeSpawner pauses for up to 5 seconds
+    await until(lambda: len(looks) >= 4)
+    cluster.move()
+    assert await asyncio.wait_for(start, 0.5) == "http://127.0.0.9:8888"
+
+
+async def test_a_native_sidecar_must_be_ready(cluster: Cluster, make: Make) -> None:
+    sidecar = {"name": "proxy", "image": "proxy:1", "restartPolicy": "Always"}
+    spawner = make(init_containers=[sidecar])
+    start = await started(cluster, spawner)
+    cluster.move(sidecars=False, conditions=())
+    await until(lambda: spawner.detailed_status().ready_containers == 1)
+    assert not start.done()
+    cluster.move()
+    await asyncio.wait_for(start, 0.5)
+
+
+async def test_the_pod_carries_the_start_and_the_end_of_its_logs(
+    cluster: Cluster, make: Make
+) -> None:
+    chosen = {"name": "own", "image": "own:1", "terminationMessagePolicy": "File"}
+    spawner = make(init_containers=[chosen, {"name": "other", "image": "other:1"}])
+    start = await started(cluster, spawner)
+    pod = cluster.pod()
+    assert pod is not None
+    assert pod["metadata"]["annotations"][START_ID_ANNOTATION] == spawner.detailed_status().start_id
+    policies = {
+        c["name"]: c["terminationMessagePolicy"]
+        for c in [*pod["spec"]["initContainers"], *pod["spec"]["containers"]]
+    }
+    fallback = "FallbackToLogsOnError"
+    assert policies == {"own": "File", "other": fallback, "notebook": fallback}
+    cluster.move()
+    await start
+
+
+async def test_containers_that_a_hook_adds_are_steps(cluster: Cluster, make: Make) -> None:
+    def hook(_: Any, pod: Any) -> Any:
+        pod.spec.init_containers = [V1Container(name="added", image="added:1")]
+        return pod
+
+    spawner = make(modify_pod_hook=hook)
+    start = await started(cluster, spawner)
+    status = spawner.detailed_status()
+    assert "Added" in [step.step for step in status.details]
+    assert status.total_containers == 2
+    cluster.move()
+    await start
+
+
+async def test_an_older_pod_with_the_same_name_is_not_shown_and_makes_way(
+    cluster: Cluster, make: Make
+) -> None:
+    old = {
+        "metadata": {"name": "jupyter-alice", "labels": {"component": "singleuser-server"}},
+        "spec": {"containers": [{"name": "notebook", "image": "old:1"}]},
+    }
+    cluster.store.create("pods", "ns", old)
+    cluster.move()
+    old_uid = (cluster.pod() or {})["metadata"]["uid"]
+    spawner = make()
+    start = asyncio.ensure_future(spawner.start())
+    await until(lambda: cluster.pod() and cluster.pod()["metadata"]["uid"] != old_uid)
+    assert not start.done()
+    assert spawner.detailed_status().ready_containers == 0
+    cluster.move()
+    await asyncio.wait_for(start, 5)
+
+
+async def test_a_refused_pod_ends_the_start_with_the_answer(cluster: Cluster, make: Make) -> None:
+    cluster.refusals["POST", "pods"] = [403]
+    spawner = make()
+    with pytest.raises(Exception, match="403") as caught:
+        await spawner.start()
+    status = spawner.detailed_status()
+    assert status.state.value == "failed"
+    (failed,) = [step for step in status.details if step.status.value == "failed"]
+    sentence = f"{status.message} {failed.hint}"
+    assert caught.value.jupyterhub_message == sentence  # type: ignore[attr-defined]
+    assert "scripted 403" in status.message
+    assert len(status.details) == 3
+
+
+@pytest.mark.parametrize("code", [429, 500, 503])
+async def test_a_busy_api_is_asked_again(cluster: Cluster, make: Make, code: int) -> None:
+    cluster.refusals["POST", "pods"] = [code]
+    start = await started(cluster, make())
+    cluster.move()
+    await asyncio.wait_for(start, 10)
+
+
+async def test_without_the_right_to_read_events_servers_start(
+    cluster: Cluster, make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster.refusals["GET", "events"] = [403, 403]
+    start = await started(cluster, make())
+    cluster.move()
+    await asyncio.wait_for(start, 5)
+
+
+async def test_a_start_cancelled_during_the_first_list_takes_no_other_along(
+    cluster: Cluster, make: Make
+) -> None:
+    gate = cluster.gates["GET", "pods"] = asyncio.Event()
+    first = asyncio.ensure_future(make().start())
+    await until(lambda: ("GET", "pods") in cluster.asked)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    gate.set()
+    second = await started(cluster, make())
+    cluster.move()
+    await asyncio.wait_for(second, 5)
+    assert await asyncio.wait_for(make().poll(), 5) is None
+
+
+async def test_a_failed_first_list_fails_that_start_only(cluster: Cluster, make: Make) -> None:
+    cluster.refusals["GET", "pods"] = [403]
+    with pytest.raises(Exception, match="refused"):
+        await make().start()
+    second = await started(cluster, make())
+    cluster.move()
+    await asyncio.wait_for(second, 5)
+
+
+async def test_stop_returns_as_soon_as_the_pod_is_gone(cluster: Cluster, make: Make) -> None:
+    spawner = make()
+    start = await started(cluster, spawner)
+    cluster.move()
+    await start
+    cluster.store.update(
+        "pods", "ns", "jupyter-alice", lambda pod: pod["spec"].update(nodeName="node")
+    )
+    stop = asyncio.ensure_future(spawner.stop())
+    await until(lambda: "deletionTimestamp" in (spawner.current_pod() or {})["metadata"])
+    assert not stop.done()
+    cluster.store.delete("pods", "ns", "jupyter-alice", grace=0)
+    await asyncio.wait_for(stop, 0.5)
+
+
+async def test_while_a_pod_may_exist_the_server_counts_as_running(
+    cluster: Cluster, make: Make
+) -> None:
+    gate = cluster.gates["POST", "pods"] = asyncio.Event()
+    spawner = make()
+    start = asyncio.ensure_future(spawner.start())
+    await until(lambda: ("POST", "pods") in cluster.asked)
+    assert await spawner.poll() is None
+    start.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await start
+    gate.set()
+    # so the Hub calls stop(), which makes sure
+    assert await spawner.poll() is None
+    await spawner.stop()
+    assert await spawner.poll() == 1
+
+
+async def test_a_deleted_pod_ends_the_start_at_once(cluster: Cluster, make: Make) -> None:
+    start = await started(cluster, make())
+    cluster.store.delete("pods", "ns", "jupyter-alice", grace=0)
+    with pytest.raises(Exception, match="removed"):
+        await asyncio.wait_for(start, 2)
+
+
+async def test_the_deadline_names_the_step(cluster: Cluster, make: Make) -> None:
+    spawner = make(start_timeout=2)
+    start = await started(cluster, spawner)
+    with pytest.raises(Exception, match=r"Finding a machine.*2 seconds"):
+        await asyncio.wait_for(start, 5)
+
+
+async def test_options_are_loaded_once_and_before_the_start(cluster: Cluster, make: Make) -> None:
+    loads: list[str] = []
+
+    async def profiles(_: Any) -> list[dict[str, Any]]:
+        loads.append("profiles")
+        return [{"slug": "big", "display_name": "Big", "kubespawner_override": {"image": "big:1"}}]
+
+    spawner = make(profile_list=profiles)
+    spawner.user_options = {"profile": "big"}
+    await spawner.run_pre_spawn_hook()
+    assert spawner.image == "big:1"
+    start = await started(cluster, spawner)
+    assert loads == ["profiles"]
+    pod = cluster.pod()
+    assert pod is not None
+    assert pod["spec"]["containers"][0]["image"] == "big:1"
+    cluster.move()
+    await start
+
+
+def test_no_private_name_of_kubespawner_is_taken_by_accident() -> None:
+    replaced = {"_start_reflector", "_start_watching_events", "_make_create_pod_request"}
+    own = {
+        name
+        for owner in DetailedKubeSpawner.__mro__
+        if owner.__module__.startswith("detailedspawner")
+        for name in vars(owner)
+        if name.startswith("_") and not name.startswith("__")
+    }
+    set_in_init = DetailedKubeSpawner.__init__.__code__.co_names
+    own |= {name for name in set_in_init if name.startswith("_") and name != "__init__"}
+    taken = {name for name in own if hasattr(KubeSpawner, name)}
+    # traitlets keeps these per class
+    taken -= {
+        name for name in taken if name.startswith(("_all_trait", "_trait", "_static", "_ins"))
+    }
+    assert taken - {"_traits", "_descriptors"} == replaced
