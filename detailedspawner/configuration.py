@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from pathlib import Path
 from typing import Any
 
 from jupyterhub.app import JupyterHub
@@ -33,8 +34,8 @@ def configure(c: Any) -> None:
     name = chosen if isinstance(chosen, str) or chosen is None else _class_name(chosen)
     if name is None or name in KUBESPAWNER_NAMES or name == "kubespawner.spawner.KubeSpawner":
         hub.spawner_class = SPAWNER_CLASS
-    _append(hub, "template_paths", template_paths())
-    _append(hub, "extra_handlers", extra_handlers())
+    _add(hub, "template_paths", template_paths(), before_default=True)
+    _add(hub, "extra_handlers", extra_handlers())
     DetailedKubeSpawner.at_first_spawner[:] = [report_undone]
     _check_when_loaded(c)
 
@@ -43,16 +44,26 @@ def _class_name(chosen: type) -> str:
     return f"{chosen.__module__}.{chosen.__qualname__}"
 
 
-def _append(section: Any, name: str, values: list[Any]) -> None:
-    """Append to a list that may be set, lazily extended or absent; each value once."""
+def _add(section: Any, name: str, values: list[Any], *, before_default: bool = False) -> None:
+    """Add to a list that may be set, lazily extended or absent; each value once.
+
+    `before_default`: the Hub's own templates stand in the default of the list, and
+    the first folder that has a template wins.
+    """
     current = section.get(name)
     if isinstance(current, (list, tuple)):
         section[name] = [*current, *(value for value in values if value not in current)]
         return
     if not isinstance(current, LazyConfigValue):
         current = section[name]
-    known = current.to_dict().get("extend", [])
-    current.extend([value for value in values if value not in known])
+    asked = current.to_dict()
+    known = [*asked.get("extend", []), *asked.get("prepend", [])]
+    values = [value for value in values if value not in known]
+    if not before_default:
+        current.extend(values)
+    elif values:
+        # behind what the admin put first: that is named again in front of ours
+        current.prepend([*asked.get("prepend", []), *values])
 
 
 def _check_when_loaded(config: Any) -> None:
@@ -95,12 +106,19 @@ def report_undone(log: logging.Logger | logging.LoggerAdapter[Any]) -> list[str]
     return undone
 
 
+def _position(values: list[str], value: str) -> int:
+    return values.index(value) if value in values else len(values)
+
+
 def undone_parts(app: Any) -> list[str]:
     """Return the parts of `configure(c)` that an application does not have."""
     undone = []
     if not issubclass(app.spawner_class, DetailedKubeSpawner):
         undone.append("JupyterHub.spawner_class")
-    if not set(template_paths()) <= set(app.template_paths):
+    # behind the Hub's own folder ours would never be asked
+    stock = str(Path(app.data_files_path) / "templates")
+    before_stock = app.template_paths[: _position(app.template_paths, stock)]
+    if not set(template_paths()) <= set(before_stock):
         undone.append("JupyterHub.template_paths")
     patterns = {handler[0] for handler in app.extra_handlers}
     if not {handler[0] for handler in extra_handlers()} <= patterns:

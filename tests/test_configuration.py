@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from jupyterhub.app import JupyterHub
 from kubespawner import KubeSpawner
 from traitlets import TraitError
 from traitlets.config import Config, LazyConfigValue
@@ -20,7 +21,10 @@ from detailedspawner.paths import template_paths
 
 def appended(value: Any) -> list[Any]:
     """Return what a list of the configuration holds, set or lazily extended."""
-    return value.to_dict()["extend"] if isinstance(value, LazyConfigValue) else list(value)
+    if not isinstance(value, LazyConfigValue):
+        return list(value)
+    asked = value.to_dict()
+    return [*asked.get("prepend", []), *asked.get("extend", [])]
 
 
 SPAWNERS = [
@@ -53,6 +57,41 @@ def test_nothing_that_was_set_is_changed() -> None:
     assert config.JupyterHub.template_paths == ["/mine", *template_paths()]
     assert config.JupyterHub.extra_handlers[0] == ("/x", object)
     assert config.KubeSpawner == Config({"image": "mine:1"})
+
+
+DATA = JupyterHub().data_files_path
+STOCK = f"{DATA}/templates"
+OURS = template_paths()[0]
+ORDERS = [
+    {"name": "absent", "do": lambda hub: None, "order": [OURS, STOCK]},
+    {
+        "name": "set",
+        "do": lambda hub: hub.update(template_paths=["/mine"]),
+        "order": ["/mine", OURS, STOCK],
+    },
+    {
+        "name": "prepended",
+        "do": lambda hub: hub.template_paths.prepend(["/mine"]),
+        "order": ["/mine", OURS, STOCK],
+    },
+    # as without this package, the Hub's own folder comes before what was appended
+    {
+        "name": "appended",
+        "do": lambda hub: hub.template_paths.append("/mine"),
+        "order": [OURS, STOCK, "/mine"],
+    },
+]
+
+
+@pytest.mark.parametrize("row", ORDERS, ids=lambda row: row["name"])
+def test_the_pages_come_after_the_admins_and_before_the_hubs(row: dict[str, Any]) -> None:
+    config = Config()
+    row["do"](config.JupyterHub)
+    configure(config)
+    configure(config)
+    paths = JupyterHub(config=config).template_paths
+    paths = [*paths, STOCK]  # as the Hub does when it is not there yet
+    assert list(dict.fromkeys(paths)) == row["order"]
 
 
 @pytest.mark.parametrize("lists", ["absent", "set", "extended"])
@@ -96,6 +135,10 @@ PARTS = [
     {"change": {}, "undone": []},
     {"change": {"spawner_class": KubeSpawner}, "undone": ["JupyterHub.spawner_class"]},
     {"change": {"template_paths": ["/mine"]}, "undone": ["JupyterHub.template_paths"]},
+    {
+        "change": {"template_paths": [STOCK, *template_paths()]},
+        "undone": ["JupyterHub.template_paths"],
+    },
     {"change": {"extra_handlers": []}, "undone": ["JupyterHub.extra_handlers"]},
 ]
 
@@ -103,6 +146,7 @@ PARTS = [
 @pytest.mark.parametrize("row", PARTS, ids=lambda row: str(row["undone"]))
 def test_what_a_later_assignment_undid_is_found(row: dict[str, Any]) -> None:
     whole = {
+        "data_files_path": DATA,
         "spawner_class": DetailedKubeSpawner,
         "template_paths": ["/mine", *template_paths()],
         "extra_handlers": extra_handlers(),

@@ -213,6 +213,14 @@ def test_deep_input_does_not_raise(where: str) -> None:
         deep = deep.pop("spec")
 
 
+def test_a_number_that_python_would_not_print_does_not_raise() -> None:
+    # The default limit is 4300 digits.
+    pod = make_pod(ended("notebook", 10**5000, restarts=10**5000, reason="Error"))
+    view = judge(pod, now=BEGIN)
+    check(view)
+    assert "exit code 2147483647" in view.message
+
+
 # --- the story of one start
 
 states = st.sampled_from(

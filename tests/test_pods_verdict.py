@@ -328,6 +328,15 @@ def test_reasons_that_alternate_share_a_clock() -> None:
     assert judge(back_off, now=BEGIN + 60, seen=view.seen).verdict is Verdict.FAILED
 
 
+def test_a_definite_pull_error_is_not_forgiven_for_a_transient_one_between() -> None:
+    definite = make_pod(waiting("notebook", "ErrImagePull", "not found"))
+    transient = make_pod(waiting("notebook", "ErrImagePull", "i/o timeout"))
+    view = judge(definite, now=BEGIN)
+    view = judge(transient, now=BEGIN + 30, seen=view.seen)
+    assert view.verdict is Verdict.STARTING
+    assert judge(definite, now=BEGIN + 60, seen=view.seen).verdict is Verdict.FAILED
+
+
 def test_a_clock_stops_when_its_trouble_is_gone() -> None:
     error = make_pod(waiting("notebook", "ErrImagePull", "not found"))
     view = judge(error, now=BEGIN)
@@ -380,3 +389,43 @@ def test_what_is_malformed_is_noted_once() -> None:
     assert view.containers[0].status == "waiting"
     assert len(view.notes) == len(set(view.notes)) > 0
     assert judge(make_pod(running("notebook")), now=BEGIN).notes == ()
+
+
+# --- which of several troubles is told
+
+
+def told(pod: Raw, *events: Raw) -> tuple[str, str | None] | None:
+    problem = judge(pod, events, now=BEGIN).problem
+    return (problem.reason, problem.step) if problem else None
+
+
+def test_a_container_is_told_before_its_machine() -> None:
+    pod = make_pod(ended("notebook"), phase="Unknown", policy="Always")
+    assert told(pod) == ("Completed", "Starting session")
+
+
+def test_the_scheduler_is_told_before_an_event() -> None:
+    pod = make_pod(conditions=unschedulable(FULL))
+    assert told(pod, event("OddThing", at=99)) == ("Unschedulable", "Finding a machine")
+
+
+def test_what_belongs_to_no_step_is_told_where_the_start_is() -> None:
+    unplaced = make_pod(claims=("home",))
+    assert told(unplaced, event("OddThing")) == ("OddThing", "Finding a machine")
+    placed = make_pod(claims=("home",), conditions=[SCHEDULED])
+    assert told(placed, event("OddThing")) == ("OddThing", "Preparing storage")
+    up = make_pod(running("notebook", ready=False), conditions=NOT_READY)
+    assert told(up, event("OddThing")) == ("OddThing", "Starting session")
+
+
+def test_a_pod_that_is_not_ready_without_a_reason_is_only_waited_for() -> None:
+    unready = [*NOT_READY[:3], condition("Ready", False)]
+    view = judge(make_pod(running("notebook"), conditions=unready, phase="Running"), now=BEGIN)
+    assert (view.verdict, view.problem) == (Verdict.STARTING, None)
+
+
+def test_a_pod_that_says_it_has_no_machine_has_none() -> None:
+    gated = [condition("PodScheduled", False, "SchedulingGated")]
+    view = judge(make_pod(conditions=gated, phase="Running"), now=BEGIN)
+    assert (view.scheduled, view.steps[0].status) == (False, "executing")
+    assert judge(make_pod(phase="Running"), now=BEGIN).scheduled is True
