@@ -9,8 +9,9 @@ import pytest
 
 from detailedspawner.pods import TEXTS, PodSettings, judge
 from detailedspawner.pods.details import detail, exec_error, pull_error, raw_detail
+from detailedspawner.pods.exit_codes import exit_meaning
 from detailedspawner.pods.settings import DEFAULT_GRACES
-from detailedspawner.pods.texts import exit_meaning, render
+from detailedspawner.pods.texts import render
 
 from .podmaker import BEGIN, container, crashing, ending, make_pod, waiting
 

@@ -9,8 +9,8 @@ from ..models.text import last_lines
 from .containers import ContainerFacts, Ending, is_trouble
 from .details import exec_error, pull_error
 from .events import Event, newest
+from .exit_codes import exit_meaning, times
 from .settings import PodSettings
-from .texts import exit_meaning, times
 from .trouble import Trouble
 from .view import Seen
 

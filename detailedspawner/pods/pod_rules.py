@@ -5,9 +5,9 @@ from __future__ import annotations
 from .container_rules import PROBE_WINDOW, container_trouble, log_tail
 from .containers import ContainerFacts, Ending
 from .events import HARMLESS, SANDBOX, SCHEDULING, VOLUMES, Event
+from .exit_codes import exit_meaning, times
 from .podfacts import PodFacts
 from .settings import PodSettings
-from .texts import exit_meaning, times
 from .trouble import RANK_EVENT, RANK_GATES, RANK_NODE, RANK_POD_REASON, Trouble
 from .view import Seen, Severity
 
