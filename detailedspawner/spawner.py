@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from kubernetes_asyncio.client import ApiException
 
+from ._version import __version__
 from .hub import START_ID_ANNOTATION, HubKubeSpawner, spawn_error, status_of
 from .models import ServerState, ServerStatus
 from .models.text import clean
@@ -31,6 +32,9 @@ class DetailedKubeSpawner(DetailedTraits, HubKubeSpawner):
     last_statuses: ClassVar[OrderedDict[tuple[str, str], ServerStatus]] = OrderedDict()
     # called once, with the log, by the first spawner of a Hub
     at_first_spawner: ClassVar[list[Callable[[Any], object]]] = []
+
+    # for the page: its files are kept by browsers until the next version
+    detailed_version = __version__
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
