@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from kubernetes_asyncio.client import ApiException
 
 from ._version import __version__
+from .claims import CLAIMS_INTERVAL, claim_names, read_claims
 from .hub import START_ID_ANNOTATION, HubKubeSpawner, spawn_error, status_of
 from .models import ServerState, ServerStatus
 from .models.text import clean
@@ -179,6 +180,7 @@ class DetailedKubeSpawner(DetailedTraits, HubKubeSpawner):
         """Run KubeSpawner's start beside our own watch; the first to know decides."""
         kube: asyncio.Future[str] = asyncio.ensure_future(super().start())
         self._kube_task = kube
+        claims = asyncio.ensure_future(self._follow_claims(start))
         timeout = self.start_timeout - DEADLINE_MARGIN if self.start_timeout > 0 else None
         try:
             waited: set[asyncio.Future[Any]] = {kube, start.decided}
@@ -195,12 +197,22 @@ class DetailedKubeSpawner(DetailedTraits, HubKubeSpawner):
             raise TimeoutError
         finally:
             self._kube_task = None
+            claims.cancel()
             if not kube.done():
                 kube.cancel()
                 # its own reaction is to let go at once: nothing of it may outlive the start
                 await asyncio.wait({kube})
             elif not kube.cancelled():
                 kube.exception()
+
+    async def _follow_claims(self, start: Start) -> None:
+        """Look at the claims of a pod for as long as it waits for its machine."""
+        while True:
+            await asyncio.sleep(CLAIMS_INTERVAL)
+            names = [] if start.view.scheduled else claim_names(start.pod)
+            if names:
+                found = await read_claims(self.api, self.namespace, names, self.log)
+                start.observe_claims(*found)
 
     def _failure(self, start: Start, error: Exception) -> Exception:
         """Turn what ended a start into the one sentence that every reader gets."""

@@ -50,6 +50,8 @@ class Start:
         self._settings = settings
         self._pod: Mapping[str, Any] | None = None
         self._events: tuple[Mapping[str, Any], ...] = ()
+        self._claims: tuple[Mapping[str, Any], ...] = ()
+        self._claim_events: tuple[Mapping[str, Any], ...] = ()
         self._create_error: Mapping[str, Any] | None = None
         self._failure: str | None = None
         self._all_else_done = False
@@ -76,6 +78,13 @@ class Start:
             self._pod, self._create_error = pod, None
         self._events = tuple(events)
         self.refresh(gone=pod is None and self._pod is not None)
+
+    def observe_claims(
+        self, claims: Iterable[Mapping[str, Any]], events: Iterable[Mapping[str, Any]]
+    ) -> None:
+        """Take the claims of the pod and the events about them."""
+        self._claims, self._claim_events = tuple(claims), tuple(events)
+        self.refresh()
 
     def create_refused(self, status: Mapping[str, Any]) -> None:
         """Take the v1 Status with which the API refused the pod."""
@@ -113,6 +122,11 @@ class Start:
         status = self.tracker.status
         assert status is not None  # noqa: S101 (published from the first moment on)
         return status
+
+    @property
+    def pod(self) -> Mapping[str, Any]:
+        """The pod, or before there is one the pod to come."""
+        return self._planned if self._pod is None else self._pod
 
     @property
     def problem(self) -> Problem | None:
@@ -158,7 +172,8 @@ class Start:
         pod = {"spec": self._planned.get("spec")} if self._pod is None else self._pod
         view = judge(
             None if gone else pod,
-            self._events,
+            (*self._events, *self._claim_events),
+            self._claims,
             create_error=self._create_error,
             pod_gone=gone,
             seen=self._seen,
@@ -214,7 +229,7 @@ class Start:
 
     def _publish_events(self) -> None:
         """Pass on each Kubernetes event, again when it happened again."""
-        for event in self._events:
+        for event in (*self._events, *self._claim_events):
             metadata = event.get("metadata") or {}
             mark = (metadata.get("uid"), metadata.get("resourceVersion"))
             if mark in self._told_events:

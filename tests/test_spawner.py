@@ -362,3 +362,44 @@ def test_no_private_name_of_kubespawner_is_taken_by_accident() -> None:
         name for name in taken if name.startswith(("_all_trait", "_trait", "_static", "_ins"))
     }
     assert taken - {"_traits", "_descriptors"} == replaced
+
+
+async def test_the_claims_of_a_pod_that_waits_are_looked_at(
+    cluster: Cluster, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("detailedspawner.spawner.CLAIMS_INTERVAL", 0.01)
+    volume = {"name": "home", "persistentVolumeClaim": {"claimName": "home-alice"}}
+    claim = {
+        "metadata": {"name": "home-alice"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "none",
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    about = cluster.store.create("persistentvolumeclaims", "ns", claim)
+    event = {
+        "metadata": {"name": "home-alice.1"},
+        "involvedObject": {
+            "kind": "PersistentVolumeClaim",
+            "namespace": "ns",
+            "name": "home-alice",
+            "uid": about["metadata"]["uid"],
+        },
+        "type": "Warning",
+        "reason": "ProvisioningFailed",
+        "message": 'storageclass.storage.k8s.io "none" not found',
+    }
+    cluster.store.create("events", "ns", event)
+    spawner = make(volumes=[volume])
+    start = await started(cluster, spawner)
+    problem = await until(lambda: spawner.detailed_status() and problem_of(spawner))
+    assert problem.reason == "ProvisioningFailed"
+    assert "Preparing storage" in [step.step for step in spawner.detailed_status().details]
+    cluster.move()
+    await start
+
+
+def problem_of(spawner: DetailedKubeSpawner) -> Any:
+    """Return what is in the way of the present start."""
+    return spawner._detailed_start and spawner._detailed_start.problem
