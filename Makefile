@@ -1,0 +1,23 @@
+# Everything happens in $(VENV), made on first use; nothing outside this folder is changed.
+VENV ?= .venv
+PORT ?= 8000
+export VENV PORT
+
+.PHONY: demo test lint clean
+
+demo: ## A Hub with an embedded stand-in for a cluster on http://127.0.0.1:$(PORT)
+	@scripts/demo
+
+test: ## The tests that need neither a cluster nor root
+	@scripts/environment test
+	@env -u KUBECONFIG PATH="$(abspath $(VENV))/bin:$$PATH" python -m pytest -m "not smoke"
+
+lint: ## Format, lint, types and layers
+	@scripts/environment lint
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy --strict detailedspawner
+	@$(VENV)/bin/lint-imports
+
+clean: ## Remove what the other commands made
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

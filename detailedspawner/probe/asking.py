@@ -1,0 +1,145 @@
+"""One HTTP GET, and an outcome whatever becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import ssl
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urljoin
+from weakref import WeakKeyDictionary
+
+import aiohttp
+from yarl import URL
+
+from ..health import Kind, Outcome
+from ..models.text import clean
+
+LONGEST_BODY = 4096
+_UNREACHABLE = {
+    errno.EHOSTUNREACH,
+    errno.ENETUNREACH,
+    errno.EHOSTDOWN,
+    errno.ENETDOWN,
+    errno.EADDRNOTAVAIL,
+    errno.EACCES,
+    errno.EPERM,
+}
+_RESET = {errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED}
+
+_sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = WeakKeyDictionary()
+
+
+async def ask(
+    url: str,
+    *,
+    timeout: float,
+    host: str | None = None,
+    ssl_context: ssl.SSLContext | None = None,
+    body: bool = False,
+) -> Outcome:
+    """Send one GET and return what became of it; only cancellation is raised.
+
+    `url` is used as it is, so its path must be percent-encoded. `timeout` is the
+    seconds for all of it, from the name to the end of what is read. `host`
+    replaces the Host header. `ssl_context` holds the certificates that are
+    trusted. The body is not read unless `body`, and then only its beginning.
+    """
+    # what the trace saw, to tell a connection that is not made from a silent server
+    seen = SimpleNamespace(connected=False)
+    status: int | None = None
+    try:
+        async with _session().get(
+            URL(url, encoded=True),
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=timeout),
+            headers={"Host": host} if host else None,
+            ssl=ssl_context or True,
+            trace_request_ctx=seen,
+        ) as response:
+            status = response.status
+            text = await _beginning(response) if body else ""
+            # the rest is of no interest, so the connection goes with it
+            response.close()
+            location = response.headers.get("Location")
+            if location is not None and 300 <= status < 400:
+                return Outcome(Kind.REDIRECTED, status, _absolute(url, location), text)
+            return Outcome(Kind.ANSWERED, status, None, text)
+    except asyncio.CancelledError:
+        raise
+    except Exception as error:
+        kind = _kind(error, seen.connected)
+        if kind is Kind.TIMEOUT and status is not None:
+            kind = Kind.TOO_SLOW
+        return Outcome(kind, None, None, clean(f"{type(error).__name__}: {error}", 300))
+
+
+async def close_session() -> None:
+    """Close the session of the running loop; the next request makes a new one."""
+    session = _sessions.pop(asyncio.get_running_loop(), None)
+    if session is not None:
+        await session.close()
+
+
+def _session() -> aiohttp.ClientSession:
+    loop = asyncio.get_running_loop()
+    session = _sessions.get(loop)
+    if session is None or session.closed:
+        trace = aiohttp.TraceConfig()
+        trace.on_connection_create_end.append(_connected)
+        session = _sessions[loop] = aiohttp.ClientSession(
+            # A new connection each time may meet another replica of the proxy. No limit:
+            # to wait for others would look like a slow server, and each start asks once.
+            connector=aiohttp.TCPConnector(limit=0, force_close=True),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": "detailedspawner", "Accept-Encoding": "identity"},
+            auto_decompress=False,
+            trust_env=False,
+            trace_configs=[trace],
+        )
+    return session
+
+
+async def _connected(_session: aiohttp.ClientSession, context: SimpleNamespace, _: Any) -> None:
+    context.trace_request_ctx.connected = True
+
+
+async def _beginning(response: aiohttp.ClientResponse) -> str:
+    content = b""
+    while len(content) < LONGEST_BODY:
+        part = await response.content.read(LONGEST_BODY - len(content))
+        if not part:
+            break
+        content += part
+    return content.decode("utf-8", "replace")
+
+
+def _absolute(url: str, location: str) -> str:
+    try:
+        return urljoin(url, location)
+    except ValueError:
+        return location
+
+
+def _kind(error: Exception, connected: bool) -> Kind:
+    """Return the word for what kept an answer from coming."""
+    if isinstance(error, asyncio.TimeoutError | TimeoutError):
+        return Kind.TIMEOUT if connected else Kind.UNREACHABLE
+    if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
+        return Kind.TLS
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    if isinstance(cause, socket.gaierror):
+        return Kind.DNS
+    if isinstance(cause, OSError):
+        if isinstance(cause, ConnectionRefusedError) or "refused" in str(cause).lower():
+            return Kind.REFUSED
+        if cause.errno in _UNREACHABLE:
+            return Kind.UNREACHABLE
+        if cause.errno in _RESET or connected:
+            return Kind.RESET
+        return Kind.UNREACHABLE
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return Kind.RESET
+    return Kind.BAD_ANSWER

@@ -1,0 +1,184 @@
+"""The stand-in with kubectl, and beside a real cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from kubernetes_asyncio import client, config
+
+from detailedspawner.demo.store import Store
+
+from .demoobjects import (
+    Object,
+    container,
+    create,
+    new_store,
+    pod,
+    run_on_a_node,
+    serving,
+    uid_of,
+    until,
+)
+
+
+@pytest.fixture
+def store() -> Store:
+    return new_store()
+
+
+@pytest.fixture
+async def url(store: Store) -> AsyncIterator[str]:
+    async with serving(store) as address:
+        yield address
+
+
+@pytest.fixture
+def kubectl(url: str, tmp_path: Path) -> Callable[..., Any]:
+    """Runs kubectl on the stand-in; returns its exit code and all it printed."""
+    program = shutil.which("kubectl")
+    if program is None:
+        pytest.skip("kubectl is not installed")
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "demo", "cluster": {"server": url}}],
+        "contexts": [{"name": "demo", "context": {"cluster": "demo", "user": "demo"}}],
+        "users": [{"name": "demo", "user": {}}],
+        "current-context": "demo",
+    }
+    (tmp_path / "kubeconfig").write_text(json.dumps(config))
+    environment = {**os.environ, "KUBECONFIG": str(tmp_path / "kubeconfig"), "HOME": str(tmp_path)}
+
+    async def run(*words: str, stdin: str = "") -> tuple[int | None, str]:
+        process = await asyncio.create_subprocess_exec(
+            program,
+            *words,
+            env=environment,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        printed, _ = await asyncio.wait_for(process.communicate(stdin.encode()), 60)
+        return process.returncode, printed.decode()
+
+    return run
+
+
+async def test_kubectl(store: Store, kubectl: Callable[..., Any]) -> None:
+    manifest = json.dumps({"apiVersion": "v1", "kind": "Pod", **pod()})
+    assert await kubectl("create", "-f", "-", stdin=manifest) == (0, "pod/a created\n")
+    code, printed = await kubectl("create", "-f", "-", stdin=manifest)
+    assert (code, 'pods "a" already exists' in printed) == (1, True)
+    running = {"name": "main", "state": {"running": {}}, "lastState": {}, "image": "busybox:1"}
+    statuses = [{**running, "imageID": "", "ready": True, "restartCount": 2}]
+    ready = [{"type": "Ready", "status": "True", "observedGeneration": 1}]
+    run_on_a_node(store, containerStatuses=statuses, conditions=ready, podIP="127.0.0.2")
+    code, printed = await kubectl("wait", "--for=condition=Ready", "pod/a", "--timeout=5s")
+    assert (code, printed) == (0, "pod/a condition met\n")
+    code, printed = await kubectl("get", "pods", "-A", "-o", "wide")
+    lines = [line.split() for line in printed.splitlines()]
+    assert lines[0] == ["NAMESPACE", "NAME", "READY", "STATUS", "RESTARTS", "AGE", "IP", "NODE"]
+    assert lines[1][1:5] + lines[1][6:] == ["a", "1/1", "Running", "2", "127.0.0.2", "node"]
+    about = {"kind": "Pod", "name": "a", "namespace": "default", "uid": uid_of(store)}
+    body = {"metadata": {"name": "e"}, "involvedObject": about, "reason": "Seen", "type": "Normal"}
+    store.create("events", "default", {**body, "message": "It was seen.", "source": {}})
+    code, printed = await kubectl("describe", "pod", "a")
+    assert (code, "It was seen." in printed) == (0, True)
+    assert await kubectl("logs", "a", "--tail=3") == (0, "default a main False 3\n")
+    assert (await kubectl("label", "pod", "a", "app=x")) == (0, "pod/a labeled\n")
+    code, printed = await kubectl("get", "serviceaccounts")
+    assert [line.split()[0] for line in printed.splitlines()] == ["NAME", "default"]
+    deletion = asyncio.ensure_future(kubectl("delete", "pod", "a"))
+    await until(lambda: "deletionTimestamp" in store.get("pods", "default", "a")["metadata"])
+    code, printed = await kubectl("get", "pods")
+    assert "Terminating" in printed
+    assert not deletion.done()
+    store.delete("pods", "default", "a", grace=0)  # as the node does at the end
+    code, printed = await deletion
+    assert (code, printed.startswith('pod "a" deleted')) == (0, True)
+    code, printed = await kubectl("get", "pod", "a")
+    assert (code, 'pods "a" not found' in printed) == (1, True)
+
+
+STATUS_TEXTS: list[Object] = [
+    {"status": {"phase": "Pending"}, "text": "Pending"},
+    {"status": {"phase": "Failed", "reason": "Evicted"}, "text": "Evicted"},
+    {
+        "containers": [{"waiting": {"reason": "ImagePullBackOff"}}],
+        "text": "ImagePullBackOff",
+    },
+    {"containers": [{"terminated": {"exitCode": 1, "reason": "Error"}}], "text": "Error"},
+    {"inits": [{"running": {}}], "text": "Init:0/1"},
+    {"inits": [{"waiting": {"reason": "CrashLoopBackOff"}}], "text": "Init:CrashLoopBackOff"},
+    {
+        "inits": [{"terminated": {"exitCode": 0, "reason": "Completed"}}],
+        "containers": [{"running": {}}],
+        "status": {"phase": "Running"},
+        "text": "Running",
+    },
+]
+
+
+@pytest.mark.parametrize("case", STATUS_TEXTS)
+async def test_the_table_of_pods(store: Store, url: str, case: Object) -> None:
+    create(store, pod())
+
+    def statuses(states: list[Object]) -> list[Object]:
+        common = {"ready": False, "restartCount": 0, "lastState": {}}
+        return [{"name": f"c{n}", "state": state, **common} for n, state in enumerate(states)]
+
+    run_on_a_node(
+        store,
+        initContainerStatuses=statuses(case.get("inits", [])),
+        containerStatuses=statuses(case.get("containers", [])),
+        **case.get("status", {"phase": "Pending"}),
+    )
+    as_table = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+    path = f"{url}/api/v1/namespaces/default/pods"
+    async with aiohttp.ClientSession() as http, http.get(path, headers=as_table) as answer:
+        table = await answer.json()
+    columns = [column["name"] for column in table["columnDefinitions"]]
+    row = dict(zip(columns, table["rows"][0]["cells"], strict=True))
+    assert row["Status"] == case["text"]
+    assert row["Ready"] == "0/1"
+    assert table["rows"][0]["object"]["metadata"]["name"] == "a"
+
+
+# Against a real cluster.
+
+
+@pytest.mark.cluster
+async def test_a_real_cluster_fills_in_the_same(store: Store) -> None:
+    settings = client.Configuration()
+    await config.load_kube_config(client_configuration=settings)
+    probe = {"httpGet": {"path": "/api", "port": 8888}}
+    main = container(readinessProbe=probe, resources={"limits": {"memory": "1.5Gi", "cpu": 1}})
+    sidecar = container("sidecar", "busybox", restartPolicy="Always", ports=[{"containerPort": 1}])
+    bodies = [
+        pod(automountServiceAccountToken=False),
+        pod(
+            automountServiceAccountToken=False,
+            containers=[main],
+            initContainers=[sidecar],
+            restartPolicy="OnFailure",
+        ),
+    ]
+    async with client.ApiClient(settings) as connection:
+        core: Any = client.CoreV1Api(connection)
+        for body in bodies:
+            # Nothing is left of a dry run.
+            answer = await core.create_namespaced_pod(
+                "default", body, dry_run="All", _preload_content=False
+            )
+            real = await answer.json()
+            made = store.create("pods", "default", body)
+            store.delete("pods", "default", "a")
+            assert (made["spec"], made["status"]) == (real["spec"], real["status"])
