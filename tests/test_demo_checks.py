@@ -85,7 +85,7 @@ def test_a_missing_python_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def test_a_python_that_is_too_old_is_named_with_its_version(tmp_path: Path) -> None:
-    old = fake_python(tmp_path, '[ "$1" = --version ] && echo "Python 3.9.2"; exit 1')
+    old = fake_python(tmp_path, '[ "$1" != --version ] && exit 1; echo "Python 3.9.2"')
 
     done = script("python", PYTHON=old)
 
