@@ -66,7 +66,7 @@ BAD: dict[str, list[Any]] = {
     ],
     "interval": [0, -1, math.nan, math.inf, "1", None, True],
     "timeout": [0, -0.1, math.nan, math.inf, "5s", False],
-    "threshold": [0, -1, 1.5, True, None, "", "60", "90", "s", "-5s", "0s", "1d", "1e3s", "nans", "9" * 400 + "s"],
+    "threshold": [0, -1, 1.5, True, None, "", "60", "s", "-5s", "0s", "1d", "9" * 400 + "s"],
     "successes": [0, -1, 1.0, "1", True],
     "statuses": [[], "200", 200, [200, "404"], [99], [199], [500], [1000], [True], [200.0]],
     "proxy_url": [
