@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 from kubernetes_asyncio.client import ApiException, V1Container, V1Volume
 from kubespawner import KubeSpawner
 from kubespawner.utils import get_k8s_model
+from sqlalchemy import inspect
 from tornado import web
 
 from .watch import (
@@ -172,6 +173,15 @@ class HubKubeSpawner(KubeSpawner):  # type: ignore[misc]  # kubespawner has no t
             return json.loads(await answer.read())
         except (ApiException, ValueError):
             return None
+
+
+def save_state(spawner: Any) -> None:
+    """Write a spawner's state to the Hub's database now, not only after its start."""
+    row = spawner.orm_spawner
+    session = None if row is None else inspect(row).session
+    if session is not None:
+        row.state = spawner.get_state()
+        session.commit()
 
 
 def status_of(error: ApiException) -> dict[str, Any]:

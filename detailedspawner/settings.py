@@ -12,15 +12,16 @@ from typing import Any
 
 from traitlets import Any as AnyTrait
 from traitlets import Dict, List, TraitError, Unicode, validate
-from traitlets.config import Config, Configurable
+from traitlets.config import Config
 
+from .healthtraits import HealthTraits
 from .pods import DEFAULT_GRACES, PodSettings
 
 # the steps that stand for no container of their own
 OTHER_STEPS = ("storage", "machine", "image", "session", "connection")
 
 
-class DetailedTraits(Configurable):
+class DetailedTraits(HealthTraits):
     """What an admin can set, beside everything of KubeSpawner."""
 
     step_names = Dict(

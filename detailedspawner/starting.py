@@ -12,15 +12,26 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from .models import ServerState, ServerStatus, StartWarning, Step, StepStatus
+from .composing import Around, Failure, compose, connection_step, running_health, unfinished
+from .models import (
+    Health,
+    HealthStatus,
+    ServerState,
+    ServerStatus,
+    StartWarning,
+    Step,
+    StepKind,
+    StepStatus,
+)
 from .models.text import clean
 from .pods import PodSettings, PodView, Problem, Seen, Verdict, judge
 from .tracking import StatusTracker
 
-PROGRESS_ANSWERING = 95
 RAW_MESSAGE_LIMIT = 4096
+TOLD_LIMIT = 300
 
 
 class Start:
@@ -36,16 +47,24 @@ class Start:
         *,
         log: logging.Logger | logging.LoggerAdapter[Any],
         start_id: str | None = None,
+        began: float | None = None,
+        connects: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.id = start_id or secrets.token_hex(3)
         self.tracker = StatusTracker(self.id)
         self.state = ServerState.STARTING
         self.ended = False
-        self.decided: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        # the start may go on to its gate, or has failed
+        self.decided: asyncio.Future[None] = loop.create_future()
+        # whatever the start is doing, it is over
+        self.lost: asyncio.Future[None] = loop.create_future()
+        # whether a server that answers is waited for, so that there is a step for it
+        self.connects = connects
         self._log = log
         self._clock = clock
-        self._began = clock()
+        self._began = clock() if began is None else began
         self._planned: Mapping[str, Any] = planned
         self._settings = settings
         self._pod: Mapping[str, Any] | None = None
@@ -53,8 +72,14 @@ class Start:
         self._claims: tuple[Mapping[str, Any], ...] = ()
         self._claim_events: tuple[Mapping[str, Any], ...] = ()
         self._create_error: Mapping[str, Any] | None = None
-        self._failure: str | None = None
+        self._failure: Failure | None = None
         self._all_else_done = False
+        self._preparations: dict[str, Step] = {}
+        self._notes: dict[str, str] = {}
+        self._health: Health | None = None
+        self._connection: Step | None = None
+        self._warnings: dict[str, StartWarning] = {}
+        self._cancelled = False
         self._seen: Seen | None = None
         self._told_events: set[tuple[Any, Any]] = set()
         self._told_notes: set[str] = set()
@@ -64,10 +89,68 @@ class Start:
 
     # --- what the start is told -------------------------------------------------
 
-    def plan(self, pod: Mapping[str, Any], settings: PodSettings | None = None) -> None:
-        """Take the pod that is going to be created."""
+    def plan(
+        self,
+        pod: Mapping[str, Any],
+        settings: PodSettings | None = None,
+        connects: bool | None = None,
+    ) -> None:
+        """Take the pod that is going to be created, and what else is to come."""
         self._planned = pod
         self._settings = settings or self._settings
+        self.connects = self.connects if connects is None else connects
+        self.refresh()
+
+    def prepare(self, names: Iterable[str]) -> None:
+        """Take the steps that come before the pod, those to come as waiting."""
+        for name in names:
+            step = Step(step=name, status=StepStatus.WAITING, kind=StepKind.PREPARATION)
+            self._preparations.setdefault(name, step)
+        self.refresh()
+
+    def prepared(self, name: str, status: StepStatus, message: str | None = None) -> None:
+        """Take how far a step before the pod is; a message stays until the next one."""
+        now, step = self._clock(), self._preparations.get(name)
+        if step is None:
+            step = Step(step=name, status=status, kind=StepKind.PREPARATION)
+        ended = status in (StepStatus.READY, StepStatus.FAILED)
+        self._preparations[name] = replace(
+            step,
+            status=status,
+            message=clean(message, TOLD_LIMIT) if message else step.message,
+            started_at=None if status is StepStatus.WAITING else step.started_at or now,
+            finished_at=(step.finished_at or now) if ended else None,
+        )
+        self.refresh()
+
+    def report(self, message: str, step: str | None = None) -> None:
+        """Take what a hook says, about a step or else the one that is under way."""
+        executing = [
+            name for name, item in self._preparations.items() if item.status is StepStatus.EXECUTING
+        ]
+        name = step or (executing[-1] if executing else unfinished(self.view.steps)) or "Starting"
+        if name in self._preparations or name not in {item.step for item in self.view.steps}:
+            self.prepared(name, StepStatus.EXECUTING, message)
+        else:
+            self._notes[name] = clean(message, TOLD_LIMIT)
+            self.refresh()
+
+    def all_prepared(self) -> None:
+        """Take that the pod is next: what hooks opened is done."""
+        for name, step in self._preparations.items():
+            if step.status is not StepStatus.READY:
+                self.prepared(name, StepStatus.READY)
+
+    def observe_health(self, health: Health) -> None:
+        """Take what became of asking the server."""
+        now, before = self._clock(), self._connection
+        self._health = health
+        self._connection = connection_step(self._settings, health, before, now)
+        self.refresh()
+
+    def warn(self, warning: StartWarning) -> None:
+        """Take a warning that stays with this start."""
+        self._warnings[warning.message] = warning
         self.refresh()
 
     def observe(
@@ -96,10 +179,29 @@ class Start:
         self._all_else_done = True
         self._decide()
 
-    def fail(self, message: str) -> None:
+    def fail(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        step: str | None = None,
+        reason: str | None = None,
+    ) -> None:
         """Take a failure that is not the pod's, in words for the user."""
-        self._failure = message
+        self._failure = Failure(message, hint, step, reason)
         self.refresh()
+
+    def fail_running(self) -> None:
+        """Take that the server died after it had run: why stays readable."""
+        self.state = ServerState.FAILED
+        self._publish()
+
+    def cancel(self) -> None:
+        """Take that the user wants the start no more."""
+        if not self.failed and not self.ended:
+            self._cancelled = True
+            self.state = ServerState.CANCELLING
+            self.refresh()
 
     def become(self, state: ServerState) -> None:
         """Take what the Hub now says of the server."""
@@ -134,16 +236,34 @@ class Start:
         return self.view.problem
 
     @property
+    def began(self) -> float:
+        """When the start began, in seconds since the epoch."""
+        return self._began
+
+    def step_name(self, kind: str) -> str:
+        """The name of a step that stands for no container, such as "connection"."""
+        return self._settings.kind_step(kind)
+
+    @property
+    def hint(self) -> str | None:
+        """What the user may do about the failure, if anything is known."""
+        if self._failure is not None:
+            return self._failure.hint
+        return self.problem.hint if self.problem else None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the user cancelled this start."""
+        return self._cancelled
+
+    @property
     def failed(self) -> bool:
         """Whether this start has failed."""
         return self.state is ServerState.FAILED
 
-    def unfinished_step(self) -> Step | None:
-        """The step that the start hangs on: the first that is not ready."""
-        for step in self.view.steps:
-            if step.status is not StepStatus.READY:
-                return step
-        return None
+    def unfinished_step(self) -> str | None:
+        """The name of the step that the start hangs on, None if all are ready."""
+        return unfinished(self.status.details)
 
     def refresh(self, gone: bool = False) -> None:
         """Judge anew, publish what changed, and plan the next look."""
@@ -188,44 +308,52 @@ class Start:
         return view
 
     def _decide(self) -> None:
-        """Resolve `decided` once the start has failed or may end well."""
+        """Resolve `decided` once the start has failed or its pod is ready."""
         running = self.view.verdict is Verdict.RUNNING and self._all_else_done
         if (self.failed or running) and not self.decided.done():
             self.decided.set_result(None)
+        if self.failed and not self.lost.done():
+            self.lost.set_result(None)
 
     def _publish(self) -> None:
-        view, now = self.view, self._clock()
-        progress, message = min(view.progress, PROGRESS_ANSWERING), view.message
-        if self.state is ServerState.RUNNING:
-            progress, message = 100, "The server is running."
-        elif self.state is ServerState.FAILED:
-            message = self._failure or view.message
-        elif self.state is not ServerState.STARTING:
-            message = STATE_MESSAGES.get(self.state, message)
-        elif view.verdict is Verdict.RUNNING:
-            progress, message = PROGRESS_ANSWERING, "Waiting for the server to answer."
+        before = self.tracker.status
+        progress = before.progress if before and before.progress < 100 else 0
         self.tracker.publish(
-            ServerStatus(
-                start_id=self.id,
-                revision="",
-                state=self.state,
-                progress=progress,
-                message=message,
-                details=view.steps,
-                ready_containers=view.ready,
-                total_containers=view.total,
-                containers=view.containers,
-                warnings=tuple(
-                    StartWarning(
-                        step=warning.step or "", message=warning.message, hint=warning.hint
-                    )
-                    for warning in view.warnings
-                ),
-                cancellable=self.state is ServerState.STARTING,
-                started_at=self._began,
-                updated_at=now,
-            )
+            compose(self.id, self._noted(), self._around(), progress, self._clock())
         )
+
+    def _around(self) -> Around:
+        connection = None
+        if self.connects:
+            connection = self._connection or connection_step(self._settings, None, None, 0)
+        health = self._health or Health(
+            status=HealthStatus.INITIALIZING if self.connects else HealthStatus.DISABLED
+        )
+        if self.state is ServerState.RUNNING:
+            health = running_health(health, self.view)
+        return Around(
+            state=self.state,
+            began=self._began,
+            preparations=tuple(self._preparations.values()),
+            connection=connection,
+            health=health,
+            failure=self._failure,
+            warnings=tuple(self._warnings.values()),
+        )
+
+    def _noted(self) -> PodView:
+        """The view with what hooks said about steps that say nothing themselves."""
+        if not self._notes:
+            return self.view
+        steps = tuple(
+            replace(step, message=self._notes[step.step])
+            if step.message is None
+            and step.step in self._notes
+            and step.status is not StepStatus.READY
+            else step
+            for step in self.view.steps
+        )
+        return replace(self.view, steps=steps)
 
     def _publish_events(self) -> None:
         """Pass on each Kubernetes event, again when it happened again."""
@@ -239,12 +367,3 @@ class Start:
             when = event.get("lastTimestamp") or event.get("eventTime")
             line = f"{when or ''} [{event.get('type')}] {clean(text, 1000)}".strip()
             self.tracker.publish_event(line, {**event, "message": text[:RAW_MESSAGE_LIMIT]})
-
-
-STATE_MESSAGES = {
-    ServerState.CANCELLING: "The start is being cancelled.",
-    ServerState.STOPPING: "The server is being stopped.",
-    ServerState.STOPPED: "The server is stopped.",
-    ServerState.CHECKING: "The Hub was restarted and is looking for the server.",
-    ServerState.UNKNOWN: "Nothing is known about the server.",
-}

@@ -124,7 +124,8 @@ async def make(cluster: Cluster) -> AsyncIterator[Make]:
         user = SimpleNamespace(
             name="alice", id=1, url="/user/alice/", escaped_name="alice", settings={}
         )
-        values = {"namespace": "ns", "start_timeout": 30, "image": "lab:1", **traits}
+        values = {"namespace": "ns", "start_timeout": 30, "image": "lab:1", "health_enabled": False}
+        values.update(traits)
         spawner = DetailedKubeSpawner(
             config=Config({"KubeSpawner": values}),
             hub=hub,

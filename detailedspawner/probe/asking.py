@@ -30,6 +30,7 @@ _UNREACHABLE = {
 _RESET = {errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED}
 
 _sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = WeakKeyDictionary()
+_keepers: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[None]] = WeakKeyDictionary()
 
 
 async def ask(
@@ -78,8 +79,19 @@ async def ask(
 
 async def close_session() -> None:
     """Close the session of the running loop; the next request makes a new one."""
-    session = _sessions.pop(asyncio.get_running_loop(), None)
+    loop = asyncio.get_running_loop()
+    session, keeper = _sessions.pop(loop, None), _keepers.pop(loop, None)
     if session is not None:
+        await session.close()
+    if keeper is not None:
+        keeper.cancel()
+
+
+async def _keep(session: aiohttp.ClientSession) -> None:
+    """Close a session when the Hub ends, which cancels all tasks."""
+    try:
+        await asyncio.get_running_loop().create_future()
+    finally:
         await session.close()
 
 
@@ -99,6 +111,7 @@ def _session() -> aiohttp.ClientSession:
             trust_env=False,
             trace_configs=[trace],
         )
+        _keepers[loop] = loop.create_task(_keep(session))
     return session
 
 

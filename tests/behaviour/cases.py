@@ -160,7 +160,7 @@ CASES: dict[str, dict[str, Any]] = {
     "unschedulable": {
         "override": {"mem_guarantee": "900G", "start_timeout": 8},
         "steps": {
-            "Finding a machine": "(waiting) executing",
+            "Finding a machine": "(waiting) executing failed",
             "Downloading image": "waiting",
             "Starting session": "waiting",
         },
@@ -208,6 +208,12 @@ CASES: dict[str, dict[str, Any]] = {
         "no_raw_events": True,
     },
 }
+
+
+# every start ends with asking the server, if it comes so far
+CONNECTION = "Connecting to the session"
+for case in CASES.values():
+    case["steps"][CONNECTION] = "waiting" if "fails" in case else "waiting executing ready"
 
 
 def profiles() -> list[dict[str, Any]]:

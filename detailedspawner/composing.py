@@ -1,0 +1,189 @@
+"""Put a server's status together: what the pod says and the steps around it.
+
+Pure: the pod's steps are judged by `pods`; the preparations before them and the
+connection after them belong to a start and are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from .models import (
+    Health,
+    HealthStatus,
+    ServerState,
+    ServerStatus,
+    StartWarning,
+    Step,
+    StepKind,
+    StepStatus,
+)
+from .pods import PodSettings, PodView, Verdict
+
+# progress of a start whose pod is there, and of one that only waits for its answer
+PROGRESS_PREPARED = 10
+PROGRESS_ANSWERING = 95
+
+STATE_MESSAGES = {
+    ServerState.RUNNING: "The server is running.",
+    ServerState.CANCELLING: "The start is being cancelled.",
+    ServerState.STOPPING: "The server is being stopped.",
+    ServerState.STOPPED: "The server is stopped.",
+    ServerState.CHECKING: "The Hub was restarted and is looking for the server.",
+    ServerState.UNKNOWN: "Nothing is known about the server.",
+}
+# states in which the steps of the start say no more than the state itself
+_OVER = (ServerState.CANCELLING, ServerState.STOPPING, ServerState.STOPPED)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What ended a start beside its pod, in words for the user."""
+
+    message: str
+    hint: str | None = None
+    # the step it belongs to; None: the one that is under way
+    step: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a start knows beside its pod."""
+
+    state: ServerState
+    began: float
+    preparations: tuple[Step, ...] = ()
+    # None where nothing is asked through the proxy
+    connection: Step | None = None
+    health: Health = field(default_factory=Health)
+    failure: Failure | None = None
+    warnings: tuple[StartWarning, ...] = ()
+    cancellable: bool = True
+
+
+def compose(start_id: str, view: PodView, around: Around, before: int, now: float) -> ServerStatus:
+    """Return the status; `before` is the progress so far, which never goes down.
+
+    Times are seconds since the epoch. The revision is left to whoever publishes it.
+    """
+    state = around.state
+    return ServerStatus(
+        start_id=start_id,
+        revision="",
+        state=state,
+        progress=100 if state is ServerState.RUNNING else max(before, _progress(view, around)),
+        message=_message(view, around),
+        details=steps(view, around, now),
+        ready_containers=view.ready,
+        total_containers=view.total,
+        containers=view.containers,
+        health=around.health,
+        warnings=_warnings(view, around),
+        cancellable=around.cancellable and state is ServerState.STARTING,
+        started_at=around.began,
+        updated_at=now,
+    )
+
+
+def steps(view: PodView, around: Around, now: float) -> tuple[Step, ...]:
+    """Return all steps in order; the one that a failure belongs to is failed."""
+    found = [*around.preparations, *view.steps]
+    if around.connection is not None:
+        found.append(around.connection)
+    failure = around.failure
+    if failure is None or around.state is not ServerState.FAILED:
+        return tuple(found)
+    if any(step.status is StepStatus.FAILED for step in found) and failure.step is None:
+        return tuple(found)
+    guilty = failure.step or unfinished(found)
+    return tuple(_failed(step, failure, now) if step.step == guilty else step for step in found)
+
+
+def unfinished(found: Iterable[Step]) -> str | None:
+    """Return the name of the step that a start hangs on: under way, or else to come."""
+    left = [step for step in found if step.status is not StepStatus.READY]
+    under_way = [step for step in left if step.status is not StepStatus.WAITING]
+    return next((step.step for step in [*under_way, *left]), None)
+
+
+def connection_step(
+    settings: PodSettings, health: Health | None, before: Step | None, now: float
+) -> Step:
+    """Return the step of asking the server; `health` is None before that began."""
+    name = settings.kind_step("connection")
+    if health is None or health.status is HealthStatus.DISABLED:
+        return Step(step=name, status=StepStatus.WAITING, kind=StepKind.CONNECTION)
+    status = {
+        HealthStatus.HEALTHY: StepStatus.READY,
+        HealthStatus.UNHEALTHY: StepStatus.FAILED,
+    }.get(health.status, StepStatus.EXECUTING)
+    ended = status is not StepStatus.EXECUTING
+    told = health.last.message if health.last and status is not StepStatus.READY else None
+    return Step(
+        step=name,
+        status=status,
+        kind=StepKind.CONNECTION,
+        message=told and f"{told[:1].upper()}{told[1:]}.",
+        reason=health.last.outcome if health.last and status is StepStatus.FAILED else None,
+        started_at=before.started_at if before and before.started_at else now,
+        finished_at=(before and before.finished_at) or now if ended else None,
+    )
+
+
+def running_health(at_the_gate: Health, view: PodView) -> Health:
+    """Return the health of a server that runs: what its pod's own readiness says."""
+    if at_the_gate.status is HealthStatus.DISABLED:
+        return at_the_gate
+    ready = view.verdict is Verdict.RUNNING
+    return replace(at_the_gate, status=HealthStatus.HEALTHY if ready else HealthStatus.UNHEALTHY)
+
+
+def _progress(view: PodView, around: Around) -> int:
+    if view.verdict is Verdict.RUNNING:
+        return PROGRESS_ANSWERING
+    prepared = [step.status is StepStatus.READY for step in around.preparations]
+    if not prepared:
+        return min(view.progress, PROGRESS_ANSWERING)
+    if not all(prepared):
+        return PROGRESS_PREPARED * sum(prepared) // len(prepared)
+    rest = PROGRESS_ANSWERING - PROGRESS_PREPARED
+    return PROGRESS_PREPARED + min(view.progress, 100) * rest // 100
+
+
+def _message(view: PodView, around: Around) -> str:
+    if around.state is ServerState.FAILED:
+        return around.failure.message if around.failure else view.message
+    if around.state is ServerState.RUNNING and view.problem and view.verdict is not Verdict.RUNNING:
+        return view.problem.message
+    if around.state is not ServerState.STARTING:
+        return STATE_MESSAGES.get(around.state, view.message)
+    for step in around.preparations:
+        if step.status is StepStatus.EXECUTING:
+            return step.message or f"{step.step} …"
+    if view.verdict is Verdict.RUNNING:
+        told = around.connection.message if around.connection else None
+        return told or "Waiting for the server to answer."
+    return view.message
+
+
+def _warnings(view: PodView, around: Around) -> tuple[StartWarning, ...]:
+    if around.state in _OVER:
+        return ()
+    seen = (
+        StartWarning(step=warning.step or "", message=warning.message, hint=warning.hint)
+        for warning in view.warnings
+    )
+    return (*around.warnings, *seen)
+
+
+def _failed(step: Step, failure: Failure, now: float) -> Step:
+    return replace(
+        step,
+        status=StepStatus.FAILED,
+        message=failure.message,
+        hint=failure.hint or step.hint,
+        reason=failure.reason or step.reason,
+        finished_at=step.finished_at or now,
+    )

@@ -1,0 +1,229 @@
+"""What a spawner knows of its server, and what every reader gets of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from typing import Any, ClassVar
+
+from ._version import __version__
+from .gate import readiness_probe
+from .health import server_path
+from .hub import START_ID_ANNOTATION, HubKubeSpawner
+from .models import ServerState, ServerStatus
+from .pods import PodSettings, Verdict, judge
+from .settings import DetailedTraits
+from .starting import Start
+
+# servers whose last status is kept after their spawner object is gone
+KEPT_STATUSES = 2000
+
+
+class FollowingSpawner(DetailedTraits, HubKubeSpawner):
+    """A KubeSpawner whose pod is followed, and whose status can be read at any time."""
+
+    # the last status of servers by (user, server), bounded; outlives the objects
+    last_statuses: ClassVar[OrderedDict[tuple[str, str], ServerStatus]] = OrderedDict()
+    # called once, with the log, by the first spawner of a Hub
+    at_first_spawner: ClassVar[list[Callable[[Any], object]]] = []
+
+    # for the page: its files are kept by browsers until the next version
+    detailed_version = __version__
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._detailed_start: Start | None = None
+        # False from the first moment of a start until its gate was passed; None: not ours
+        self._passed_gate: bool | None = None
+        # a pod may exist though the watch has not shown it yet
+        self._maybe_pod = False
+        self._kube_task: asyncio.Future[Any] | None = None
+        self._stop_following: Callable[[], None] | None = None
+        while self.at_first_spawner:
+            self.at_first_spawner.pop()(self.log)
+
+    # --- what readers get ---------------------------------------------------------
+
+    @property
+    def ready(self) -> bool:
+        """Whether the server can be used: never before the gate of its start."""
+        # the Hub takes a start that is being cancelled for a server that runs
+        return bool(super().ready) and self._passed_gate is not False
+
+    def detailed_status(self) -> ServerStatus:
+        """Return the present status of this server, in whichever state it is."""
+        start = self._current_start()
+        if start is None:
+            return self.last_statuses.get(self._status_key) or ServerStatus(
+                start_id=None, revision="0.0", state=ServerState.STOPPED, progress=0,
+                message="The server is stopped.",
+            )  # fmt: skip
+        start.become(self._state(start))
+        return start.status
+
+    def detailed_snapshot(self) -> dict[str, Any]:
+        """Return the present status as the page and the REST API show it."""
+        return self.detailed_status().to_dict()
+
+    async def progress(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield the whole present status at once, then every change of it."""
+        start = self._current_start()
+        if start is not None:
+            async for event in start.tracker.follow():
+                yield event
+
+    @property
+    def _status_key(self) -> tuple[str, str]:
+        return (self.user.name, self.name)
+
+    def _state(self, start: Start) -> ServerState:
+        if start.failed:
+            # a failed start stays one while it is cleaned up and afterwards
+            return ServerState.FAILED
+        pending = self.pending
+        if start.cancelled:
+            return ServerState.CANCELLING if pending or self.server else ServerState.STOPPED
+        if pending == "spawn":
+            return ServerState.STARTING
+        if pending == "stop":
+            return ServerState.STOPPING
+        if pending == "check":
+            return ServerState.CHECKING if start.ended else ServerState.STARTING
+        if self.ready:
+            return ServerState.RUNNING
+        return start.state if not start.ended else ServerState.STOPPED
+
+    def _current_start(self) -> Start | None:
+        """The start that is going on or was the last; begun here when the Hub began one."""
+        start = self._detailed_start
+        if start is None and self.pending == "spawn":
+            return self._begin()
+        if start is None and (self.pending == "check" or self.ready):
+            # after a restart of the Hub: the steps come from the pod
+            start = self._begin()
+            start.end()
+            self._follow(start)
+        return start
+
+    def _begin(self, start_id: str | None = None, began: float | None = None) -> Start:
+        start = Start(
+            self._plan(),
+            self._checked_settings(),
+            log=self.log,
+            start_id=start_id,
+            began=began,
+            connects=self.health_enabled,
+        )
+        self._detailed_start = start
+        self.last_statuses.pop(self._status_key, None)
+        return start
+
+    def _checked_settings(self) -> PodSettings:
+        try:
+            return self.pod_settings()
+        except Exception as error:  # a start must tell of it, a reader must not break
+            self.log.warning("Settings of %s are wrong, using defaults: %s", self.log_name, error)
+            return PodSettings()
+
+    def _plan(self) -> dict[str, Any]:
+        try:
+            return self.planned_pod()
+        except Exception as error:  # KubeSpawner's own start tells what is wrong with it
+            self.log.debug("Cannot tell the containers of %s yet: %r", self.log_name, error)
+            return {"spec": {"containers": [{"name": self.main_container}]}}
+
+    def _remember(self, status: ServerStatus) -> None:
+        self.last_statuses[self._status_key] = status
+        self.last_statuses.move_to_end(self._status_key)
+        while len(self.last_statuses) > KEPT_STATUSES:
+            self.last_statuses.popitem(last=False)
+
+    # --- what the pod says --------------------------------------------------------
+
+    def _follow(self, start: Start) -> None:
+        """Show a start its pod now and at every change, until the server is stopped."""
+        self._unfollow()
+        self._stop_following = self.notifier.subscribe(self.pod_key, lambda: self._observe(start))
+        self._observe(start)
+
+    def _unfollow(self) -> None:
+        if self._stop_following is not None:
+            self._stop_following()
+            self._stop_following = None
+
+    def _observe(self, start: Start) -> None:
+        """Show a start its pod and the events about it, as the watch has them now."""
+        pod = self.current_pod()
+        if pod is None or not (start.ended or self.is_own_pod(pod)):
+            start.observe(None)
+            return
+        start.observe(pod, self.events)
+
+    def is_own_pod(self, pod: Any) -> bool:
+        """Whether a pod is the one that the present start made: it carries its id."""
+        metadata = pod.get("metadata") if isinstance(pod, dict) else None
+        annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+        start_id = annotations.get(START_ID_ANNOTATION) if isinstance(annotations, dict) else None
+        return self._detailed_start is not None and start_id == self._detailed_start.id
+
+    def pod_to_create(self, pod: Any) -> None:
+        """Mark the pod as this start's, and have the end of its logs in its status."""
+        self._maybe_pod = True
+        start = self._detailed_start
+        if start is None:
+            return
+        metadata, spec = pod.metadata, pod.spec
+        metadata.annotations = {**(metadata.annotations or {}), START_ID_ANNOTATION: start.id}
+        for container in [*(spec.init_containers or ()), *spec.containers]:
+            # an admin's own choice stays
+            if _get(container, "termination_message_policy", "terminationMessagePolicy") is None:
+                _set(
+                    container,
+                    "termination_message_policy",
+                    "terminationMessagePolicy",
+                    "FallbackToLogsOnError",
+                )
+        if self.health_readiness_probe:
+            self._add_readiness_probe(spec)
+        start.plan(self.api.api_client.sanitize_for_serialization(pod))
+
+    def _add_readiness_probe(self, spec: Any) -> None:
+        # with internal SSL the server answers only those who have the Hub's certificate
+        if self.internal_ssl:
+            return
+        base_url = self.server.base_url if self.server else self.user.url
+        probe = readiness_probe(
+            server_path(base_url, self.health_path), self.port, self.health_timeout
+        )
+        for container in spec.containers:
+            is_main = _get(container, "name", "name") == self.main_container
+            if is_main and _get(container, "readiness_probe", "readinessProbe") is None:
+                _set(container, "readiness_probe", "readinessProbe", probe)
+
+    def create_refused(self, status: dict[str, Any]) -> None:
+        """Show the start what the API answered."""
+        if self._detailed_start is not None:
+            self._detailed_start.create_refused(status)
+
+    def is_pod_running(self, pod: Any) -> bool:
+        """Whether a pod is ready: native sidecars count, completed helpers do not."""
+        start, kube = self._detailed_start, self._kube_task
+        # KubeSpawner asks this last, when all it does around the pod is done
+        if start is not None and kube is not None and asyncio.current_task() is kube:
+            start.all_else_done()
+        view = judge(pod, settings=self._checked_settings(), now=time.time())
+        has_address = isinstance(pod, dict) and bool((pod.get("status") or {}).get("podIP"))
+        return view.verdict is Verdict.RUNNING and has_address
+
+
+def _get(container: Any, attribute: str, key: str) -> Any:
+    return container.get(key) if isinstance(container, dict) else getattr(container, attribute)
+
+
+def _set(container: Any, attribute: str, key: str, value: Any) -> None:
+    if isinstance(container, dict):
+        container[key] = value
+    else:
+        setattr(container, attribute, value)
