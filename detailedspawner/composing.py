@@ -134,7 +134,8 @@ def connection_step(
 
 def running_health(at_the_gate: Health, view: PodView) -> Health:
     """Return the health of a server that runs: what its pod's own readiness says."""
-    if at_the_gate.status is HealthStatus.DISABLED:
+    # one that was opened all the same was never healthy
+    if at_the_gate.status in (HealthStatus.DISABLED, HealthStatus.UNHEALTHY):
         return at_the_gate
     ready = view.verdict is Verdict.RUNNING
     return replace(at_the_gate, status=HealthStatus.HEALTHY if ready else HealthStatus.UNHEALTHY)

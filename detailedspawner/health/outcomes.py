@@ -69,16 +69,20 @@ _NO_ANSWER = {
 }
 
 
-def judge_pod_answer(outcome: Outcome, path: str = "") -> Judgement:
+def judge_pod_answer(outcome: Outcome, path: str = "", hub_prefix: str | None = None) -> Judgement:
     """Judge what the pod's own address answered: any status below 500 means up.
 
-    `path` is where it was asked, for the sentence.
+    Unless it redirects to the Hub's pages of servers: that would send its user in
+    a circle. `path` is where it was asked, for the sentence.
     """
     status = outcome.status
     if status is None:
         return Judgement(False, outcome.kind, _sentence(outcome, "the server"))
     if status >= 500:
         return Judgement(False, outcome.kind, _answered("the server", status, path))
+    if hub_prefix is not None and _leads_to_hub(outcome.location, hub_prefix):
+        message = f"the server answered {status} and sends its users to the Hub's pages of servers"
+        return Judgement(False, outcome.kind, message)
     return Judgement(True, outcome.kind, _answered("the server", status, path))
 
 

@@ -208,7 +208,8 @@ class _Checks:
             host=server.host,
             ssl_context=server.ssl_context,
         )
-        judgement = judge_pod_answer(outcome, self._path)
+        hub_prefix = self._access.hub_prefix if self._access else None
+        judgement = judge_pod_answer(outcome, self._path, hub_prefix)
         self._pod_status = outcome.status if judgement.good else None
         return judgement
 

@@ -75,9 +75,13 @@ class Run:
 class Hub:
     """The Hub under test."""
 
-    def __init__(self, url: str, token: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(
+        self, url: str, token: str, process: subprocess.Popen[bytes], log: Path, proxy_api: str = ""
+    ) -> None:
         self.url = url
         self.log = log
+        self._token = token
+        self._proxy_api = proxy_api
         self._process = process
         self.client = httpx.Client(
             base_url=f"{url}/hub/api",
@@ -132,6 +136,28 @@ class Hub:
         result: dict[str, Any] = answer.json()
         return result
 
+    def model(self, user: str, server: str = "") -> dict[str, Any]:
+        """Return what the Hub's own API says of a server; a stopped one is neither."""
+        servers = self.client.get(f"/users/{user}", params={"include_stopped_servers": 1})
+        model: dict[str, Any] = servers.json()["servers"].get(server, {})
+        return {"pending": None, "ready": False, **model}
+
+    def routes(self) -> list[str]:
+        """Return the paths that the proxy has routes for."""
+        answer = httpx.get(
+            f"{self._proxy_api}/api/routes", headers={"Authorization": f"token {self._token}"}
+        )
+        answer.raise_for_status()
+        return [path.rstrip("/") + "/" for path in answer.json()]
+
+    def sign_in(self, user: str) -> httpx.Client:
+        """Return a client that is signed in as a person's browser is."""
+        browser = httpx.Client(base_url=self.url, follow_redirects=True, timeout=30)
+        browser.get("/hub/login")
+        form = {"username": user, "password": "x", "_xsrf": browser.cookies["_xsrf"]}
+        browser.post("/hub/login", data=form, headers={"Sec-Fetch-Mode": "navigate"})
+        return browser
+
     def run(self, user: str, profile: str, server: str = "") -> Run:
         """Start a server, follow it to the end, and stop it."""
         run = Run()
@@ -149,7 +175,7 @@ def running_hub(
 ) -> Iterator[Hub]:
     """Run a real Hub with a real configurable-http-proxy in front of a cluster."""
     token = secrets.token_hex(16)
-    proxy = free_port()
+    proxy, proxy_api = free_port(), free_port()
     environment = {
         **os.environ,
         **(more or {}),
@@ -159,7 +185,8 @@ def running_hub(
         "HUB_ADDRESS": kubernetes.reachable_address(),
         "HUB_PORT": str(free_port()),
         "PROXY_PORT": str(proxy),
-        "PROXY_API_PORT": str(free_port()),
+        "PROXY_API_PORT": str(proxy_api),
+        "CONFIGPROXY_AUTH_TOKEN": token,
         "SUITE_TOKEN": token,
         "SUITE_NAMESPACE": kubernetes.namespace,
     }
@@ -168,7 +195,13 @@ def running_hub(
             [sys.executable, "-m", "jupyterhub", "-f", str(config), "--debug"],
             cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT,
         )  # fmt: skip
-        hub = Hub(f"http://127.0.0.1:{proxy}", token, process, folder / "hub.log")
+        hub = Hub(
+            f"http://127.0.0.1:{proxy}",
+            token,
+            process,
+            folder / "hub.log",
+            f"http://127.0.0.1:{proxy_api}",
+        )
         try:
             hub.wait_until_up()
             yield hub

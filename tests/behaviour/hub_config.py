@@ -3,7 +3,7 @@
 from traitlets.config import get_config
 
 import detailedspawner
-from tests.behaviour import cases
+from tests.behaviour import cases, gate_cases
 from tests.behaviour.hub_base import base
 
 c = get_config()
@@ -16,4 +16,4 @@ c.KubeSpawner.args = []
 c.KubeSpawner.environment = cases.POD_IP
 c.KubeSpawner.start_timeout = 150
 c.KubeSpawner.http_timeout = 60
-c.KubeSpawner.profile_list = cases.profiles()
+c.KubeSpawner.profile_list = [*cases.profiles(), *gate_cases.profiles()]
