@@ -5,6 +5,7 @@ import os
 from traitlets.config import get_config
 
 import detailedspawner
+from tests.behaviour import cases, gate_cases
 from tests.behaviour.hub_base import base
 
 c = get_config()
@@ -16,11 +17,17 @@ if os.environ["BENCHMARK_SPAWNER"] == "detailed":
 else:
     c.JupyterHub.spawner_class = "kubespawner.KubeSpawner"
 
-container = {"image": "none", "command": ["true"]}
-c.KubeSpawner.image = "none"
-c.KubeSpawner.start_timeout = 600
+if os.environ["BENCHMARK_PODS"] == "held":
+    container = {"image": "none", "command": ["true"]}
+    c.KubeSpawner.image = "none"
+    c.KubeSpawner.start_timeout = 600
+    c.KubeSpawner.init_containers = [{"name": f"c{number}", **container} for number in range(40)]
+    # nobody schedules or runs the pod: its status is what the benchmark writes
+    c.KubeSpawner.extra_pod_config = {"schedulerName": "nobody"}
+else:
+    c.KubeSpawner.image = cases.SINGLEUSER
+    c.KubeSpawner.cmd = ["python3", "-c", gate_cases.SCRIPT, "stamped", "0"]
+    c.KubeSpawner.args = []
+    c.KubeSpawner.environment = cases.POD_IP
 c.KubeSpawner.delete_grace_period = 0
-c.KubeSpawner.init_containers = [{"name": f"c{number}", **container} for number in range(40)]
-# nobody schedules or runs the pod: its status is what the benchmark writes
-c.KubeSpawner.extra_pod_config = {"schedulerName": "nobody"}
 c.KubeSpawner.profile_list = [{"slug": "held", "display_name": "held"}]

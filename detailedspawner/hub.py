@@ -14,15 +14,22 @@ Each of them is named here with the reason why no public part will do, and
 - `KubeSpawner._get_pod_url`: the URL of a pod, with the admin's `get_pod_url`.
 - `KubeSpawner._expand_all`, `_sorted_dict_values`: what the pod will hold,
   before it exists.
+- `KubeSpawner._get_initialized_profile_list`: the profiles with their slugs and
+  defaults, to check a user's options before anything is made.
 - `Spawner._log_name`: the name that the Hub's own log lines use.
+- `Spawner._spawn_future`: the start itself, to cancel it and wait for its end.
+- `User._delete_spawner`: removes what a named server keeps, as the Hub does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import weakref
 from typing import Any, ClassVar
 
+from jupyterhub import spawner as jupyterhub_spawner
+from jupyterhub.utils import maybe_future
 from kubernetes_asyncio.client import ApiException, V1Container, V1Volume
 from kubespawner import KubeSpawner
 from kubespawner.utils import get_k8s_model
@@ -51,6 +58,8 @@ class HubKubeSpawner(KubeSpawner):  # type: ignore[misc]  # kubespawner has no t
     reflector_pool: ClassVar[ReflectorPool] = ReflectorPool(reflectors)
     notifier: ClassVar[Notifier] = Notifier()
     events_refused: ClassVar[set[Any]] = set()
+    # the request to create the pod, while or after it is under way
+    create_call: asyncio.Future[Any] | None = None
 
     async def _start_reflector(
         self, kind: str, reflector_class: type, replace: bool = False, **kwargs: Any
@@ -144,11 +153,13 @@ class HubKubeSpawner(KubeSpawner):  # type: ignore[misc]  # kubespawner has no t
     async def _make_create_pod_request(self, pod: Any, request_timeout: float) -> bool:
         """Try once to create the pod; False means that another try is worth it."""
         self.pod_to_create(pod)
+        call = asyncio.ensure_future(self.api.create_namespaced_pod(self.namespace, pod))
+        self.create_call = call
         try:
-            await asyncio.wait_for(
-                self.api.create_namespaced_pod(self.namespace, pod), request_timeout
-            )
+            # a start that is cancelled leaves the call to `created_or_not`
+            await asyncio.wait_for(asyncio.shield(call), request_timeout)
         except asyncio.TimeoutError:
+            call.cancel()
             return False
         except ApiException as error:
             self.create_refused(status_of(error))
@@ -163,6 +174,18 @@ class HubKubeSpawner(KubeSpawner):  # type: ignore[misc]  # kubespawner has no t
             await KubeSpawner.stop(self, True)
             return False
         return True
+
+    async def created_or_not(self) -> None:
+        """Wait for a request to create the pod that a cancelled start has left behind.
+
+        The API would create the pod after it was asked to delete it.
+        """
+        call, self.create_call = self.create_call, None
+        if call is not None:
+            await asyncio.wait({call}, timeout=self.k8s_api_request_timeout)
+            if call.done() and not call.cancelled():
+                call.exception()
+            call.cancel()
 
     async def _read_pod(self) -> Any:
         try:
@@ -221,3 +244,57 @@ def spawn_error(message: str, html_message: str, reason: str, *, users: bool) ->
 def _plain_for_log(message: str) -> str:
     # tornado formats the message with %
     return message.replace("%", "%%")
+
+
+def spawn_future(spawner: Any) -> asyncio.Future[Any] | None:
+    """Return the start that the Hub began, None when there is none."""
+    future: asyncio.Future[Any] | None = spawner._spawn_future
+    return future
+
+
+async def remove_server(user: Any, spawner: Any) -> None:
+    """Remove a named server that is stopped, with all that it keeps."""
+    await maybe_future(user._delete_spawner(spawner))
+    user.db.delete(spawner.orm_spawner)
+    user.spawners.pop(spawner.name, None)
+    user.db.commit()
+
+
+async def profiles_of(spawner: Any) -> list[dict[str, Any]]:
+    """Return the profiles that a spawner offers now, completed as KubeSpawner does.
+
+    Raises what a callable `profile_list` raises.
+    """
+    if not isinstance(spawner, KubeSpawner):
+        return []
+    profiles = spawner._sorted_dict_values(spawner.profile_list)
+    if callable(profiles):
+        profiles = await maybe_future(profiles(spawner))
+    return list(spawner._get_initialized_profile_list(profiles) or ())
+
+
+# JupyterHub 6 tells a user's mistake from a failure of its own; 5 counts both
+COUNTS_MISTAKES = not hasattr(jupyterhub_spawner, "SpawnException")
+_forgiven: weakref.WeakSet[asyncio.Future[Any]] = weakref.WeakSet()
+
+
+def forgive_failure(spawner: Any, error: BaseException) -> None:
+    """Keep a user's own mistake from counting toward `consecutive_failure_limit`.
+
+    For a start that is about to end with `error`; only a 4xx is a user's mistake.
+    """
+    future, handler = spawner._spawn_future, spawner.handler
+    mistake = isinstance(error, web.HTTPError) and error.status_code < 500
+    if not (COUNTS_MISTAKES and mistake and future and handler) or future in _forgiven:
+        return
+    _forgiven.add(future)
+    limit = spawner.consecutive_failure_limit
+    # the Hub's own callback runs before ours: it counts, and ends the Hub at the limit
+    spawner.consecutive_failure_limit = 0
+
+    def put_back(ended: asyncio.Future[Any]) -> None:
+        spawner.consecutive_failure_limit = limit
+        if not ended.cancelled() and ended.exception() is not None:
+            handler.settings["failure_count"] -= 1
+
+    future.add_done_callback(put_back)

@@ -238,6 +238,9 @@ class DetailedKubeSpawner(FollowingSpawner):
         began = float(began) if isinstance(began, (int, float)) else time.time()
         start = self._begin(kept["start_id"], began)
         try:
+            # a profile may have changed how long to wait, and what for
+            await self.load_user_options()
+            start.plan(self._plan(), self.pod_settings(), self.health_enabled)
             self._follow(start)
             start.all_else_done()
             left = began + self.start_timeout - DEADLINE_MARGIN - time.time()
@@ -254,9 +257,15 @@ class DetailedKubeSpawner(FollowingSpawner):
             save_state(self)
             return url
         finally:
+            self._options_loaded = False
             start.end()
             if start.failed:
                 self._remember(start.status)
+
+    def cancel_start(self) -> None:
+        """Take that the user wants this start no more; the Hub ends it."""
+        if self._detailed_start is not None:
+            self._detailed_start.cancel()
 
     async def _resume(self, start: Start) -> str:
         await start.decided
@@ -287,6 +296,7 @@ class DetailedKubeSpawner(FollowingSpawner):
 
     async def stop(self, now: bool = False) -> None:
         """Delete the pod, and return as soon as the watch shows that it is gone."""
+        await self.created_or_not()
         await self.watch_pods()
         key, was_there = self.pod_key, self.current_pod() is not None
         gone = asyncio.Event()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ from detailedspawner import DetailedKubeSpawner
 from detailedspawner.demo.api import make_app
 from detailedspawner.demo.store import Store
 from detailedspawner.hub import START_ID_ANNOTATION, HubKubeSpawner
+from detailedspawner.probe import close_session
 
 READY = {"type": "Ready", "status": "True"}
 RUNNING = {"running": {"startedAt": "2025-11-30T12:00:00Z"}}
@@ -305,11 +307,14 @@ async def test_while_a_pod_may_exist_the_server_counts_as_running(
     start.cancel()
     with pytest.raises(asyncio.CancelledError):
         await start
-    gate.set()
-    # so the Hub calls stop(), which makes sure
+    # so the Hub calls stop(), which makes sure, also of a pod that comes after it was asked
     assert await spawner.poll() is None
-    await spawner.stop()
+    stop = asyncio.ensure_future(spawner.stop())
+    await asyncio.sleep(0)
+    gate.set()
+    await stop
     assert await spawner.poll() == 1
+    assert cluster.pod() is None
 
 
 async def test_a_deleted_pod_ends_the_start_at_once(cluster: Cluster, make: Make) -> None:
@@ -404,3 +409,200 @@ async def test_the_claims_of_a_pod_that_waits_are_looked_at(
 def problem_of(spawner: DetailedKubeSpawner) -> Any:
     """Return what is in the way of the present start."""
     return spawner._detailed_start and spawner._detailed_start.problem
+
+
+class Proxy:
+    """The Hub's proxy: a table of routes, and the Hub behind them."""
+
+    should_start = True
+    public_url = "http://127.0.0.1:1"
+    ssl_cert = ""
+
+    def __init__(self) -> None:
+        self.routes: dict[str, Any] = {}
+
+    async def add_route(self, spec: str, target: str, data: Any) -> None:
+        self.routes[spec] = {"target": target, "data": data}
+
+    async def get_all_routes(self) -> dict[str, Any]:
+        return self.routes
+
+    async def delete_route(self, spec: str) -> None:
+        self.routes.pop(spec, None)
+
+
+@pytest.fixture
+async def proxy() -> AsyncIterator[Proxy]:
+    """A proxy that answers as the Hub for its API and passes on what has a route."""
+    made = Proxy()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.path.startswith("/hub/"):
+            return web.json_response({"version": "5"})
+        if not made.routes:
+            raise web.HTTPFound("/hub" + request.path)
+        return web.Response()
+
+    app = web.Application()
+    app.router.add_get("/{rest:.*}", answer)
+    server = TestServer(app)
+    await server.start_server()
+    made.public_url = str(server.make_url(""))
+    yield made
+    await close_session()
+    await server.close()
+
+
+@pytest.fixture
+async def notebook() -> AsyncIterator[SimpleNamespace]:
+    """The server in the pod, which answers what a test wants, or nothing at all."""
+    answers = SimpleNamespace(status=200, site=None)
+
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=answers.status)
+
+    app = web.Application()
+    app.router.add_get("/{rest:.*}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+
+    async def listen() -> None:
+        await web.TCPSite(runner, "127.0.0.9", 8888).start()
+
+    answers.listen = listen
+    yield answers
+    await runner.cleanup()
+
+
+ASKED = {"health_enabled": True, "health_interval": 0.05, "health_threshold": 2}
+
+
+def behind(proxy: Proxy, spawner: DetailedKubeSpawner) -> DetailedKubeSpawner:
+    """Give a spawner the Hub's proxy, and the path of its server."""
+    spawner.user.settings = {"proxy": proxy, "hub": SimpleNamespace(base_url="/hub/")}
+    spawner.proxy_spec = "/user/alice/"
+    return spawner
+
+
+async def test_a_start_ends_when_the_server_answers_through_the_proxy(
+    cluster: Cluster, make: Make, proxy: Proxy, notebook: SimpleNamespace
+) -> None:
+    spawner = behind(proxy, make(**ASKED))
+    start = await started(cluster, spawner)
+    cluster.move()
+    await until(lambda: spawner.detailed_status().health.last)
+    assert not start.done()
+    assert proxy.routes == {}
+    await notebook.listen()
+    await asyncio.wait_for(start, 5)
+    assert proxy.routes["/user/alice/"]["data"] == {"user": "alice", "server_name": ""}
+
+
+async def test_a_pod_that_dies_while_it_is_asked_ends_the_start(
+    cluster: Cluster, make: Make, proxy: Proxy
+) -> None:
+    spawner = behind(proxy, make(**ASKED))
+    start = await started(cluster, spawner)
+    cluster.move()
+    await until(lambda: spawner.detailed_status().health.last)
+    cluster.store.delete("pods", "ns", "jupyter-alice", grace=0)
+    with pytest.raises(Exception, match="removed"):
+        await asyncio.wait_for(start, 2)
+    assert spawner.detailed_status().state.value == "failed"
+
+
+async def test_the_route_of_a_start_that_failed_is_removed(
+    cluster: Cluster, make: Make, proxy: Proxy, notebook: SimpleNamespace
+) -> None:
+    spawner = behind(proxy, make(**ASKED, health_statuses=[201], start_timeout=3))
+    await notebook.listen()
+    start = await started(cluster, spawner)
+    cluster.move()
+    with pytest.raises(Exception, match=r"Connecting to the session.*3 seconds"):
+        await asyncio.wait_for(start, 10)
+    assert list(proxy.routes) == ["/user/alice/"]
+    await spawner.run_post_stop_hook()
+    assert proxy.routes == {}
+
+
+async def test_the_route_that_the_hub_has_taken_over_is_left_to_it(
+    cluster: Cluster, make: Make, proxy: Proxy, notebook: SimpleNamespace
+) -> None:
+    spawner = behind(proxy, make(**ASKED))
+    await notebook.listen()
+    start = await started(cluster, spawner)
+    cluster.move()
+    await asyncio.wait_for(start, 5)
+    spawner.add_poll_callback(lambda: None)
+    await spawner.run_post_stop_hook()
+    assert list(proxy.routes) == ["/user/alice/"]
+
+
+async def test_a_server_is_not_ready_before_its_gate(cluster: Cluster, make: Make) -> None:
+    spawner = make()
+    # what the Hub shows for a moment when it cancels a start: a server and nothing pending
+    spawner.server = SimpleNamespace(base_url="/user/alice/")
+    assert spawner.ready
+    start = await started(cluster, spawner)
+    assert not spawner.ready
+    cluster.move()
+    await start
+    assert spawner.ready
+
+
+BAD_OVERRIDES = {
+    "a path that leaves the server": {"health_path": "../admin"},
+    "a threshold of none": {"health_threshold": 0},
+    "an unknown way out": {"on_unhealthy": "pray"},
+    "a list merged with a wrong status": {"health_statuses": [700]},
+    "a grace of an unknown kind": {"failure_graces": {"nonsense": 1}},
+}
+
+
+@pytest.mark.parametrize("name", BAD_OVERRIDES)
+async def test_a_wrong_override_of_a_profile_is_the_answer(
+    cluster: Cluster, make: Make, name: str
+) -> None:
+    override = BAD_OVERRIDES[name]
+    profile = {"slug": "p", "display_name": "P", "kubespawner_override": override}
+    spawner = make(profile_list=[profile])
+    spawner.user_options = {"profile": "p"}
+    (trait,) = override
+    with pytest.raises(Exception, match=trait) as caught:
+        await spawner.run_pre_spawn_hook()
+    assert trait in caught.value.jupyterhub_message  # type: ignore[attr-defined]
+    assert getattr(caught.value, "status_code", 400) == 400
+
+
+async def test_a_restarted_hub_finishes_a_start(
+    cluster: Cluster, make: Make, proxy: Proxy, notebook: SimpleNamespace
+) -> None:
+    before = make(**ASKED)
+    start = await started(cluster, before)
+    before._interrupted = {"start_id": before.detailed_status().start_id, "began": time.time()}
+    state = before.get_state()
+    start.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await start
+    after = behind(proxy, make(**ASKED))
+    after.load_state(state)
+    assert await after.poll() is None
+    url = asyncio.ensure_future(after.get_url())
+    await until(lambda: after.detailed_status().start_id == state["detailedspawner"]["start_id"])
+    cluster.move()
+    await until(lambda: after.detailed_status().health.last)
+    assert not after.ready
+    await notebook.listen()
+    assert await asyncio.wait_for(url, 5) == "http://127.0.0.9:8888"
+    assert "detailedspawner" not in after.get_state()
+
+
+async def test_a_start_that_had_no_pod_yet_was_interrupted(cluster: Cluster, make: Make) -> None:
+    spawner = make()
+    spawner.load_state({"pod_name": "jupyter-alice", "detailedspawner": {"start_id": "abc"}})
+    spawner._check_pending = True
+    assert await spawner.poll() == 1
+    spawner._check_pending = False
+    status = spawner.detailed_status()
+    assert (status.state.value, status.start_id) == ("failed", "abc")
+    assert "interrupted" in status.message

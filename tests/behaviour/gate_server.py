@@ -5,6 +5,7 @@ it answers, so that a test needs to tell it nothing.
 """
 
 import os
+import random
 import signal
 import socket
 import sys
@@ -13,6 +14,7 @@ import time
 
 BEGAN = time.monotonic()
 PREFIX = os.environ.get("JUPYTERHUB_SERVICE_PREFIX", "/")
+LISTENING = []
 NO_CONTENT = "Content-Length: 0\r\nConnection: close\r\n\r\n"
 
 
@@ -36,10 +38,16 @@ ANSWERS = {
     "to-spawn": lambda path: reply(302, "Location: /hub/spawn/me"),
     "to-other-host": lambda path: reply(302, "Location: http://elsewhere.example/x"),
     "dies": lambda path: reply(503),
+    "stamped": lambda path: reply(200, f"X-Listening-Since: {LISTENING[0]:.6f}"),
     "sickens": lambda path: reply(200) if age() < 10 else reply(503),
     "junk": lambda path: b"this is no HTTP\r\n\r\n",
 }
-DELAYS = {"late": 5, "very-late": float(sys.argv[2])}
+DELAYS = {
+    "late": 5,
+    "very-late": float(sys.argv[2]),
+    # at another moment each time, as real servers are
+    "stamped": random.uniform(0.2, 3),  # noqa: S311
+}
 
 
 def serve(connection, mode):
@@ -69,6 +77,7 @@ def main(mode):
         threading.Timer(4, lambda: os._exit(7)).start()
     time.sleep(DELAYS.get(mode, 0))
     listener = socket.create_server((os.environ["POD_IP"], 8888))
+    LISTENING.append(time.time())
     while True:
         connection, _ = listener.accept()
         threading.Thread(target=serve, args=(connection, mode), daemon=True).start()

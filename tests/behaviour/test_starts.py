@@ -75,10 +75,12 @@ def test_a_failing_start_says_why_and_keeps_saying_it(runs: Runs, slug: str) -> 
 @pytest.mark.parametrize("slug", FAILING)
 def test_a_failed_start_leaves_no_pod(runs: Runs, kubernetes: Kubernetes, slug: str) -> None:
     runs[slug]
-    eventually(
-        lambda: not [pod for pod in kubernetes.list("pods") if slug in pod["metadata"]["name"]],
-        "the pod is gone",
-    )
+
+    def gone() -> bool:
+        names = [pod["metadata"]["name"] for pod in kubernetes.list("pods")]
+        return not any(name.startswith(f"jupyter-user-{slug}") for name in names)
+
+    eventually(gone, "the pod is gone")
 
 
 @pytest.mark.parametrize("slug", SLUGS)
