@@ -7,23 +7,21 @@ import html
 from typing import Any
 
 from kubernetes_asyncio.client import ApiException
+from tornado.web import HTTPError
 
 from .hub import spawn_error, status_of
 from .models import StepKind, StepStatus
-from .models.text import clean
+from .pods import users_fault
+from .preparation import PreparationFailed
+from .record import Outcome, record_line, start_record
 from .starting import Start
 
-# the kinds of failure that the user or the profile has to mend, not the cluster
-USERS_CATEGORIES = frozenset(
-    {"spec", "gone", "pull_definite", "config", "create", "crash", "hook", "schedule_hopeless"}
-)
 # outcomes of asking that are the proxy's or the network's, not the server's
 PROXY_OUTCOMES = frozenset(
     {"hub_answered", "proxy_answered", "route_missing", "proxy_unreachable", "unreachable", "tls"}
 )
 # what takes too long here is what the user or the profile chose to run
 USERS_STEPS = frozenset({StepKind.IMAGE, StepKind.INIT, StepKind.SIDECAR, StepKind.SESSION})
-TOLD_LIMIT = 300
 
 
 class Unhealthy(Exception):
@@ -31,7 +29,7 @@ class Unhealthy(Exception):
 
 
 class NoProgress(Exception):
-    """The start did not change for longer than it may."""
+    """The start did not change for longer than it may; its text is how many seconds."""
 
 
 def to_spawn_error(start: Start, error: Exception, start_timeout: float, log: Any) -> Exception:
@@ -39,45 +37,73 @@ def to_spawn_error(start: Start, error: Exception, start_timeout: float, log: An
 
     An error that is not about the server, such as one of a hook, is returned as it is.
     """
-    timed_out = isinstance(error, TimeoutError | asyncio.TimeoutError)
+    timed_out = isinstance(error, TimeoutError | asyncio.TimeoutError | NoProgress)
     if isinstance(error, ApiException):
         status = status_of(error)
         start.create_refused(status)
         if not start.failed:
             # refused for something beside the pod, such as its service
-            start.fail(clean(str(status.get("message")), TOLD_LIMIT))
-    if not start.failed:
-        if timed_out:
-            start.fail(timeout_message(start, start_timeout))
+            start.fail(str(status.get("message")))
+    if not start.failed and not start.cancelled:
+        if isinstance(error, PreparationFailed):
+            start.fail(str(error), step=error.name)
+        elif isinstance(error, NoProgress):
+            start.fail(timeout_message(start, f"nothing has changed for {error} seconds"))
+        elif timed_out:
+            start.fail(timeout_message(start, f"it took more than {start_timeout:g} seconds"))
         else:
-            start.fail(clean(str(getattr(error, "jupyterhub_message", None) or error), TOLD_LIMIT))
-    known = timed_out or start.problem is not None or isinstance(error, Unhealthy)
-    message = start.status.message
-    if not known:
-        # not about the pod: an error of a hook or a bug keeps its own kind
-        return error
+            start.fail(str(getattr(error, "jupyterhub_message", None) or error))
     problem = start.problem
+    if not timed_out and problem is None and not isinstance(error, Unhealthy | PreparationFailed):
+        # not about the pod: an error of a hook or a bug keeps its own kind
+        start.blame("error", isinstance(error, HTTPError) and error.status_code < 500)
+        return error
+    start.blame(*_blame(start, error, timed_out=timed_out))
     log.warning(
         "Start %s failed: %s (%s)",
         start.id,
-        message,
+        start.status.message,
         problem.detail if problem else repr(error),
     )
-    reason = (problem.category if problem else None) or "timeout"
-    users = reason in USERS_CATEGORIES
+    text = f"{start.status.message} {start.hint}" if start.hint else start.status.message
+    text = f"{text} (start {start.id})"
+    return spawn_error(text, html.escape(text), start.category, users=start.users_fault)
+
+
+def _blame(start: Start, error: Exception, *, timed_out: bool) -> tuple[str, bool]:
+    """Return the kind of a failure, and whether it is the user's to mend."""
+    if isinstance(error, PreparationFailed):
+        return "preparation", error.users
     if isinstance(error, Unhealthy):
         last = start.status.health.last
-        reason, users = "unhealthy", last is not None and last.outcome not in PROXY_OUTCOMES
-    elif timed_out and not users:
+        return "unhealthy", last is not None and last.outcome not in PROXY_OUTCOMES
+    problem = start.problem
+    if problem is not None and users_fault(problem):
+        return problem.category or "pod", True
+    if timed_out:
         kinds = {step.kind for step in start.status.details if step.status is StepStatus.FAILED}
-        users = bool(kinds & USERS_STEPS)
-    text = f"{message} {start.hint}" if start.hint else message
-    return spawn_error(text, html.escape(text), reason, users=users)
+        return "timeout", bool(kinds & USERS_STEPS)
+    return (problem.category if problem else None) or "pod", False
 
 
-def timeout_message(start: Start, seconds: float) -> str:
+def timeout_message(start: Start, why: str) -> str:
     """Return what is said when the time is over: the step that hangs and its problem."""
     name = start.unfinished_step() or "Starting"
-    message = f"“{name}” did not finish within {seconds:g} seconds."
+    message = f"“{name}” did not finish: {why}."
     problem = start.problem
     return f"{message} {problem.message}" if problem else message
+
+
+def record_of(start: Start, outcome: Outcome, user: str, server: str) -> str:
+    """Return the line of the log that remembers a start."""
+    return record_line(
+        start_record(
+            start.status,
+            outcome,
+            user=user,
+            server=server,
+            problem=start.problem,
+            category=start.category,
+            users=start.users_fault,
+        )
+    )

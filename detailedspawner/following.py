@@ -11,9 +11,11 @@ from typing import Any, ClassVar
 from ._version import __version__
 from .gate import readiness_probe
 from .health import server_path
-from .hub import START_ID_ANNOTATION, HubKubeSpawner
+from .hub import START_ID_ANNOTATION, HubKubeSpawner, NoticesHub
 from .models import ServerState, ServerStatus
+from .models.redaction import option_values
 from .pods import PodSettings, Verdict, judge
+from .profiling import ProfilesMixin
 from .settings import DetailedTraits
 from .starting import Start
 
@@ -21,7 +23,7 @@ from .starting import Start
 KEPT_STATUSES = 2000
 
 
-class FollowingSpawner(DetailedTraits, HubKubeSpawner):
+class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner):
     """A KubeSpawner whose pod is followed, and whose status can be read at any time."""
 
     # the last status of servers by (user, server), bounded; outlives the objects
@@ -120,6 +122,10 @@ class FollowingSpawner(DetailedTraits, HubKubeSpawner):
         self.last_statuses.pop(self._status_key, None)
         return start
 
+    def user_secrets(self) -> tuple[str, ...]:
+        """Return the values of the user's options that must not be shown."""
+        return option_values(self.user_options, public=[self.user.name])
+
     def _checked_settings(self) -> PodSettings:
         try:
             return self.pod_settings()
@@ -174,6 +180,7 @@ class FollowingSpawner(DetailedTraits, HubKubeSpawner):
         start = self._detailed_start
         if start is None:
             return
+        start.all_prepared()
         metadata, spec = pod.metadata, pod.spec
         metadata.annotations = {**(metadata.annotations or {}), START_ID_ANNOTATION: start.id}
         for container in [*(spec.init_containers or ()), *spec.containers]:

@@ -20,6 +20,7 @@ from jupyterhub.utils import make_ssl_context
 from .health import HealthSettings
 from .models import Health
 from .probe import (
+    PATIENCE,
     HubRoute,
     ProxyAccess,
     Result,
@@ -34,23 +35,30 @@ Log = logging.Logger | logging.LoggerAdapter[Any]
 
 # seconds between two looks for the proxy while the Hub itself is starting
 STARTUP_INTERVAL = 1.0
+# seconds in which a Hub that was restarted begins to answer, on a bad day
+STARTUP_PATIENCE = 60.0
 
-_accesses: WeakKeyDictionary[Any, dict[tuple[str, str], ProxyAccess]] = WeakKeyDictionary()
+_accesses: WeakKeyDictionary[Any, dict[tuple[str, str, bool], ProxyAccess]] = WeakKeyDictionary()
 _told: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
 
 def proxy_access(
-    hub_settings: Mapping[str, Any], settings: HealthSettings, proxy_ca: str = ""
+    hub_settings: Mapping[str, Any],
+    settings: HealthSettings,
+    proxy_ca: str = "",
+    *,
+    starting: bool = False,
 ) -> ProxyAccess | None:
     """Return how to ask through the proxy; one for all starts with the same settings.
 
-    `hub_settings` are those of the Hub's web application. None: there is no proxy.
+    `hub_settings` are those of the Hub's web application. `starting`: the Hub itself
+    is only beginning to answer. None: there is no proxy.
     """
     proxy = hub_settings.get("proxy")
     if proxy is None:
         return None
     known = _accesses.setdefault(proxy, {})
-    key = (settings.proxy_url, proxy_ca)
+    key = (settings.proxy_url, proxy_ca, starting)
     if key not in known:
         prefix = str(getattr(hub_settings.get("hub"), "base_url", "/hub/"))
         base_url = proxy_base_url(proxy, settings.proxy_url, os.environ)
@@ -61,6 +69,7 @@ def proxy_access(
             timeout=settings.timeout,
             host=_hub_host(hub_settings),
             ssl_context=context,
+            patience=STARTUP_PATIENCE if starting else PATIENCE,
         )
         known[key] = ProxyAccess(proxy, prefix, route, RouteTable(proxy), context)
     return known[key]
@@ -99,13 +108,14 @@ async def wait_at_gate(
     report: Callable[[Health], object],
     *,
     proxy_ca: str = "",
+    starting: bool = False,
 ) -> Result:
     """Wait until a spawner's server answers through the proxy, or does not.
 
     `url` is the address of its pod. The route that is made stays when it answers.
     """
     hub_settings: Mapping[str, Any] = spawner.user.settings
-    access = proxy_access(hub_settings, settings, proxy_ca)
+    access = proxy_access(hub_settings, settings, proxy_ca, starting=starting)
     server = spawner.server
     result = await wait_until_healthy(
         Server(

@@ -7,21 +7,23 @@ that names the trait and the value.
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from traitlets import Any as AnyTrait
-from traitlets import Dict, List, TraitError, Unicode, validate
+from traitlets import Dict, Float, List, TraitError, Unicode, validate
 from traitlets.config import Config
 
 from .healthtraits import HealthTraits
-from .pods import DEFAULT_GRACES, PodSettings
+from .pods import DEFAULT_GRACES, PodSettings, read_messages
+from .preparationtraits import PreparationTraits
 
 # the steps that stand for no container of their own
-OTHER_STEPS = ("storage", "machine", "image", "session", "connection")
+OTHER_STEPS = ("preparation", "storage", "machine", "image", "session", "connection")
 
 
-class DetailedTraits(HealthTraits):
+class DetailedTraits(HealthTraits, PreparationTraits):
     """What an admin can set, beside everything of KubeSpawner."""
 
     step_names = Dict(
@@ -32,7 +34,7 @@ class DetailedTraits(HealthTraits):
         Maps the name of a container, or a glob such as `git-*`, to the name of its
         step. Containers with the same step name share one step. An exact name wins
         over a glob, and of several globs the first. The steps that are no
-        containers are named by `step:storage`, `step:machine`, `step:image`,
+        containers are named by `step:preparation`, `step:storage`, `step:machine`, `step:image`,
         `step:session` and `step:connection`.
         """,
     )
@@ -72,6 +74,28 @@ class DetailedTraits(HealthTraits):
 
         Maps a kind of failure to seconds: 0 ends the start at once, None never.
         Kinds that are not given keep their defaults.
+        """,
+    )
+    progress_timeout = Float(
+        None,
+        allow_none=True,
+        config=True,
+        help="""
+        End a start in which nothing has changed for that many seconds.
+
+        By default (None, as with 0) only `start_timeout` and `failure_graces` do.
+        """,
+    )
+    failure_messages = Dict(
+        config=True,
+        help="""
+        Say in your own words what went wrong.
+
+        Maps a reason to the message, or to a dict of `message`, `hint` and `help_url`,
+        of which any may be missing. A reason is one of Kubernetes, such as
+        `ErrImagePull`, or a more precise one, such as `pull.not_found`; docs/failures.md
+        lists them, with the fields in braces that a text may have. A URL is shown
+        behind the hint. Secrets are hidden in these texts like in ours.
         """,
     )
 
@@ -117,6 +141,26 @@ class DetailedTraits(HealthTraits):
                 raise _wrong("failure_graces", {kind: seconds}, "seconds from 0 on, or None")
         return graces
 
+    @validate("progress_timeout")
+    def _check_progress_timeout(self, proposal: Any) -> float | None:
+        seconds: float | None = proposal["value"]
+        if seconds is not None and not 0 <= seconds < math.inf:
+            raise _wrong("progress_timeout", seconds, "seconds from 0 on, or None")
+        return seconds
+
+    @validate("failure_messages")
+    def _check_failure_messages(self, proposal: Any) -> dict[str, Any]:
+        messages: dict[str, Any] = proposal["value"]
+        try:
+            read_messages(messages)
+        except ValueError as error:
+            raise _wrong("failure_messages", messages, str(error)) from None
+        return messages
+
+    def user_secrets(self) -> tuple[str, ...]:
+        """Return what of the user's own must not be shown; none without a user."""
+        return ()
+
     def pod_settings(self) -> PodSettings:
         """Return what the judgement of a pod depends on.
 
@@ -125,6 +169,7 @@ class DetailedTraits(HealthTraits):
         """
         self._check_step_names({"value": self.step_names})
         self._check_failure_graces({"value": self.failure_graces})
+        self._check_failure_messages({"value": self.failure_messages})
         tails = self.log_tail_containers
         return PodSettings(
             main_container=self.main_container,
@@ -132,6 +177,8 @@ class DetailedTraits(HealthTraits):
             log_tail_containers=None if tails is None else tuple(tails),
             step_names=dict(self.step_names),
             graces={**DEFAULT_GRACES, **self.failure_graces},
+            texts=read_messages(self.failure_messages),
+            secrets=self.user_secrets(),
         )
 
 

@@ -3,82 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
 from collections.abc import Callable
 from typing import Any
 
-from traitlets import TraitError
-
 from .claims import CLAIMS_INTERVAL, claim_names, read_claims
-from .ending import Unhealthy, to_spawn_error
-from .following import FollowingSpawner
+from .ending import NoProgress, Unhealthy, to_spawn_error
 from .gate import wait_at_gate
-from .hub import save_state, spawn_error
+from .hub import save_state
 from .models import ServerState, StartWarning
-from .models.text import clean
 from .pods import Verdict
+from .preparing import PreparingSpawner
 from .probe import remove_early_route
 from .starting import Start
 
 # seconds before the Hub's own timeout, so that the message names the step
 DEADLINE_MARGIN = 1.0
-# key of what a start leaves in the spawner's state
-STATE_KEY = "detailedspawner"
 # seconds that the Hub waits in vain for a server that is known not to come
 GIVEN_UP_TIMEOUT = 1
 
 
-class DetailedKubeSpawner(FollowingSpawner):
+class DetailedKubeSpawner(PreparingSpawner):
     """A KubeSpawner whose starts are followed step by step."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._options_loaded = False
-        # the route that this start has made, until the Hub has made its own
-        self._early_route: str | None = None
-        # what the state says of a start that the Hub's restart interrupted
-        self._interrupted: dict[str, Any] | None = None
-
-    # --- before the start -----------------------------------------------------------
-
-    def clear_state(self) -> None:
-        """Forget an earlier start when the Hub begins a new one with the same object."""
-        super().clear_state()
-        start = self._detailed_start
-        # the Hub also calls this at the end of stop(), where a failure stays readable
-        if self.pending == "spawn":
-            self._passed_gate = False
-            self._interrupted = None
-            if start is not None and start.ended:
-                self._detailed_start = None
-
-    async def run_pre_spawn_hook(self) -> None:
-        """Run the hook, then load the user's options, so that both count from here on."""
-        self._passed_gate = False
-        self._options_loaded = False
-        hook = super().run_pre_spawn_hook()
-        if hook is not None:
-            await hook
-        await self.load_user_options()
-        start = self._detailed_start
-        if start is not None and not start.ended:
-            start.plan(self._plan(), self.pod_settings(), self.health_enabled)
-
-    async def load_user_options(self) -> None:
-        """Load the options once per start, however often KubeSpawner asks.
-
-        Raises what the Hub answers with 400 where a profile sets something wrong.
-        """
-        if self._options_loaded:
-            return
-        try:
-            await super().load_user_options()
-            self.pod_settings()
-            self.health_settings()
-        except TraitError as error:
-            text = clean(f"The profile cannot be used: {error}", 500)
-            raise spawn_error(text, text, "profile", users=True) from error
-        self._options_loaded = True
+    # the route that this start has made, until the Hub has made its own
+    _early_route: str | None = None
 
     # --- the start ------------------------------------------------------------------
 
@@ -88,42 +38,50 @@ class DetailedKubeSpawner(FollowingSpawner):
         Raises what the Hub shows the user: the cause, not a timeout.
         """
         self._passed_gate = False
-        start = self._detailed_start
-        if start is None or start.ended:
-            start = self._begin()
+        start = self._present_start()
         try:
             await self.load_user_options()
             start.plan(self._plan(), self.pod_settings(), self.health_enabled)
             self._save_pending(start)
             self._follow(start)
             timeout = self.start_timeout - DEADLINE_MARGIN if self.start_timeout > 0 else None
-            url = await self._within(timeout, self._start_and_ask(start))
+            url = await self._within(timeout, self._start_and_ask(start), start)
             self._maybe_pod = False
             self._interrupted = None
             self._passed_gate = True
             return url
         except Exception as error:
-            raise to_spawn_error(start, error, self.start_timeout, self.log) from error
+            raise self._failure(start, error) from error
         finally:
-            self._options_loaded = False
-            start.end()
-            if start.failed:
-                self._remember(start.status)
+            self._end(start)
 
-    async def _within(self, seconds: float | None, doing: Any) -> str:
+    async def _within(self, seconds: float | None, doing: Any, start: Start) -> str:
         """Await something for so long; nothing of it outlives this call."""
         task: asyncio.Future[str] = asyncio.ensure_future(doing)
+        stalled: asyncio.Future[None] = asyncio.ensure_future(self._stalled(start))
         try:
-            await asyncio.wait({task}, timeout=seconds)
-            if not task.done():
-                raise TimeoutError
-            return task.result()
+            waited: set[asyncio.Future[Any]] = {task, stalled}
+            await asyncio.wait(waited, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            if stalled.done():
+                raise NoProgress(f"{self.progress_timeout:g}")
+            raise TimeoutError
         finally:
+            stalled.cancel()
             if not task.done():
                 task.cancel()
                 await asyncio.wait({task})
             if not task.cancelled():
                 task.exception()
+
+    async def _stalled(self, start: Start) -> None:
+        """Wait until a start has not changed for longer than it may."""
+        limit: float = self.progress_timeout or 0
+        if limit <= 0:
+            await asyncio.get_running_loop().create_future()
+        while (left := limit - start.unchanged_for) > 0:
+            await asyncio.sleep(left)
 
     async def _start_and_ask(self, start: Start) -> str:
         url = await self._start_watched(start)
@@ -163,13 +121,20 @@ class DetailedKubeSpawner(FollowingSpawner):
             return
         self._early_route = self.proxy_spec
         asking = asyncio.ensure_future(
-            wait_at_gate(self, url, settings, start.observe_health, proxy_ca=self.health_proxy_ca)
+            wait_at_gate(
+                self,
+                url,
+                settings,
+                start.observe_health,
+                proxy_ca=self.health_proxy_ca,
+                starting=self.pending == "check",
+            )
         )
         try:
             # the pod may die while it is asked
             waited: set[asyncio.Future[Any]] = {asking, start.lost}
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-            if start.failed:
+            if start.lost.done():
                 raise RuntimeError(start.status.message)
             result = asking.result()
         finally:
@@ -202,29 +167,10 @@ class DetailedKubeSpawner(FollowingSpawner):
     def add_poll_callback(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Take that the Hub has made its own route: it calls this right after."""
         self._early_route = None
+        self._preparing = None
         super().add_poll_callback(callback, *args, **kwargs)
 
     # --- a start that the Hub's restart interrupted -----------------------------------
-
-    def get_state(self) -> dict[str, Any]:
-        """Return what the Hub keeps: with a start under way, its id and when it began."""
-        state: dict[str, Any] = super().get_state()
-        if self._interrupted is not None:
-            state[STATE_KEY] = self._interrupted
-        return state
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Take up what an earlier Hub has kept."""
-        super().load_state(state)
-        kept = state.get(STATE_KEY)
-        if isinstance(kept, dict) and isinstance(kept.get("start_id"), str):
-            self._interrupted = kept
-            self._passed_gate = False
-
-    def _save_pending(self, start: Start) -> None:
-        """Keep in the database what a start needs that outlives this process."""
-        self._interrupted = {"start_id": start.id, "began": start.began}
-        save_state(self)
 
     async def get_url(self) -> str:
         """Return the URL of the server; finishes a start that a restart interrupted.
@@ -244,7 +190,7 @@ class DetailedKubeSpawner(FollowingSpawner):
             self._follow(start)
             start.all_else_done()
             left = began + self.start_timeout - DEADLINE_MARGIN - time.time()
-            url = await self._within(max(1.0, left), self._resume(start))
+            url = await self._within(max(1.0, left), self._resume(start), start)
         except Exception as error:
             to_spawn_error(start, error, self.start_timeout, self.log)
             # the Hub finds by itself that nothing answers, and stops the server
@@ -257,10 +203,7 @@ class DetailedKubeSpawner(FollowingSpawner):
             save_state(self)
             return url
         finally:
-            self._options_loaded = False
-            start.end()
-            if start.failed:
-                self._remember(start.status)
+            self._end(start)
 
     def cancel_start(self) -> None:
         """Take that the user wants this start no more; the Hub ends it."""
@@ -268,9 +211,9 @@ class DetailedKubeSpawner(FollowingSpawner):
             self._detailed_start.cancel()
 
     async def _resume(self, start: Start) -> str:
-        await start.decided
+        await asyncio.wait({start.decided, start.lost}, return_when=asyncio.FIRST_COMPLETED)
         pod = self.current_pod()
-        if start.failed or pod is None:
+        if start.lost.done() or pod is None:
             raise RuntimeError(start.status.message)
         url = self.pod_url(pod)
         await self._ask(start, url)
@@ -296,6 +239,8 @@ class DetailedKubeSpawner(FollowingSpawner):
 
     async def stop(self, now: bool = False) -> None:
         """Delete the pod, and return as soon as the watch shows that it is gone."""
+        # from here on the end of the pod is no failure
+        self.detailed_status()
         await self.created_or_not()
         await self.watch_pods()
         key, was_there = self.pod_key, self.current_pod() is not None
@@ -326,12 +271,15 @@ class DetailedKubeSpawner(FollowingSpawner):
         start = self._detailed_start
         if start is not None:
             self._remember_death(start)
+        if self._preparing is not None:
+            self._preparing.undo(self)
+            self._preparing = None
         proxy = self.user.settings.get("proxy")
         if self._early_route is not None and proxy is not None:
             await remove_early_route(proxy, self._early_route, log=self.log)
             self._early_route = None
         hook = super().run_post_stop_hook()
-        if hook is not None:
+        if inspect.isawaitable(hook):
             await hook
 
     def _remember_death(self, start: Start) -> None:

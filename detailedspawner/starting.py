@@ -12,26 +12,18 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
-from .composing import Around, Failure, compose, connection_step, running_health, unfinished
-from .models import (
-    Health,
-    HealthStatus,
-    ServerState,
-    ServerStatus,
-    StartWarning,
-    Step,
-    StepKind,
-    StepStatus,
-)
+from .composing import Failure, compose, unfinished
+from .models import Health, ServerState, ServerStatus, StartWarning, StepStatus
+from .models.redaction import redact
 from .models.text import clean
-from .pods import PodSettings, PodView, Problem, Seen, Verdict, judge
+from .pods import PodSettings, PodView, Problem, Seen, Verdict, judge, pod_secrets
+from .surroundings import Surroundings
 from .tracking import StatusTracker
 
 RAW_MESSAGE_LIMIT = 4096
-TOLD_LIMIT = 300
+FAILURE_LIMIT = 500
 
 
 class Start:
@@ -55,13 +47,14 @@ class Start:
         self.tracker = StatusTracker(self.id)
         self.state = ServerState.STARTING
         self.ended = False
+        # of which kind a failure is, and whether it is the user's to mend
+        self.category = "error"
+        self.users_fault = False
         loop = asyncio.get_running_loop()
         # the start may go on to its gate, or has failed
         self.decided: asyncio.Future[None] = loop.create_future()
         # whatever the start is doing, it is over
         self.lost: asyncio.Future[None] = loop.create_future()
-        # whether a server that answers is waited for, so that there is a step for it
-        self.connects = connects
         self._log = log
         self._clock = clock
         self._began = clock() if began is None else began
@@ -72,14 +65,11 @@ class Start:
         self._claims: tuple[Mapping[str, Any], ...] = ()
         self._claim_events: tuple[Mapping[str, Any], ...] = ()
         self._create_error: Mapping[str, Any] | None = None
-        self._failure: Failure | None = None
+        self._around = Surroundings(settings, clock, connects)
         self._all_else_done = False
-        self._preparations: dict[str, Step] = {}
-        self._notes: dict[str, str] = {}
-        self._health: Health | None = None
-        self._connection: Step | None = None
-        self._warnings: dict[str, StartWarning] = {}
         self._cancelled = False
+        # what tells that a start without progress is over
+        self._changed_at = self._began
         self._seen: Seen | None = None
         self._told_events: set[tuple[Any, Any]] = set()
         self._told_notes: set[str] = set()
@@ -98,59 +88,40 @@ class Start:
         """Take the pod that is going to be created, and what else is to come."""
         self._planned = pod
         self._settings = settings or self._settings
-        self.connects = self.connects if connects is None else connects
+        self._around.settings = self._settings
+        if connects is not None:
+            self._around.connects = connects
+        self._around.secrets = (*self._settings.secrets, *pod_secrets(pod))
         self.refresh()
 
     def prepare(self, names: Iterable[str]) -> None:
         """Take the steps that come before the pod, those to come as waiting."""
-        for name in names:
-            step = Step(step=name, status=StepStatus.WAITING, kind=StepKind.PREPARATION)
-            self._preparations.setdefault(name, step)
+        self._around.prepare(names)
         self.refresh()
 
     def prepared(self, name: str, status: StepStatus, message: str | None = None) -> None:
         """Take how far a step before the pod is; a message stays until the next one."""
-        now, step = self._clock(), self._preparations.get(name)
-        if step is None:
-            step = Step(step=name, status=status, kind=StepKind.PREPARATION)
-        ended = status in (StepStatus.READY, StepStatus.FAILED)
-        self._preparations[name] = replace(
-            step,
-            status=status,
-            message=clean(message, TOLD_LIMIT) if message else step.message,
-            started_at=None if status is StepStatus.WAITING else step.started_at or now,
-            finished_at=(step.finished_at or now) if ended else None,
-        )
+        self._around.prepared(name, status, message)
         self.refresh()
 
     def report(self, message: str, step: str | None = None) -> None:
         """Take what a hook says, about a step or else the one that is under way."""
-        executing = [
-            name for name, item in self._preparations.items() if item.status is StepStatus.EXECUTING
-        ]
-        name = step or (executing[-1] if executing else unfinished(self.view.steps)) or "Starting"
-        if name in self._preparations or name not in {item.step for item in self.view.steps}:
-            self.prepared(name, StepStatus.EXECUTING, message)
-        else:
-            self._notes[name] = clean(message, TOLD_LIMIT)
-            self.refresh()
+        self._around.report(self.view, message, step)
+        self.refresh()
 
     def all_prepared(self) -> None:
         """Take that the pod is next: what hooks opened is done."""
-        for name, step in self._preparations.items():
-            if step.status is not StepStatus.READY:
-                self.prepared(name, StepStatus.READY)
+        self._around.all_prepared()
+        self.refresh()
 
     def observe_health(self, health: Health) -> None:
         """Take what became of asking the server."""
-        now, before = self._clock(), self._connection
-        self._health = health
-        self._connection = connection_step(self._settings, health, before, now)
+        self._around.observe_health(health)
         self.refresh()
 
     def warn(self, warning: StartWarning) -> None:
         """Take a warning that stays with this start."""
-        self._warnings[warning.message] = warning
+        self._around.warn(warning)
         self.refresh()
 
     def observe(
@@ -188,8 +159,13 @@ class Start:
         reason: str | None = None,
     ) -> None:
         """Take a failure that is not the pod's, in words for the user."""
-        self._failure = Failure(message, hint, step, reason)
+        shown = self._around.shown(message, FAILURE_LIMIT)
+        self._around.failure = Failure(shown, hint, step, reason)
         self.refresh()
+
+    def blame(self, category: str, users: bool) -> None:
+        """Take of which kind the failure is, and whether its user has to mend it."""
+        self.category, self.users_fault = category, users
 
     def fail_running(self) -> None:
         """Take that the server died after it had run: why stays readable."""
@@ -201,6 +177,8 @@ class Start:
         if not self.failed and not self.ended:
             self._cancelled = True
             self.state = ServerState.CANCELLING
+            if not self.lost.done():
+                self.lost.set_result(None)
             self.refresh()
 
     def become(self, state: ServerState) -> None:
@@ -245,10 +223,15 @@ class Start:
         return self._settings.kind_step(kind)
 
     @property
+    def unchanged_for(self) -> float:
+        """For how many seconds nothing has changed."""
+        return self._clock() - self._changed_at
+
+    @property
     def hint(self) -> str | None:
         """What the user may do about the failure, if anything is known."""
-        if self._failure is not None:
-            return self._failure.hint
+        if self._around.failure is not None:
+            return self._around.failure.hint
         return self.problem.hint if self.problem else None
 
     @property
@@ -274,7 +257,7 @@ class Start:
         starting = self.state is ServerState.STARTING
         # whoever deletes the pod of a start, it was not its user
         ends = self.view.verdict in (Verdict.FAILED, Verdict.STOPPING)
-        if starting and (self._failure or ends):
+        if starting and (self._around.failure or ends):
             self.state = ServerState.FAILED
         self._publish()
         self._publish_events()
@@ -316,44 +299,12 @@ class Start:
             self.lost.set_result(None)
 
     def _publish(self) -> None:
-        before = self.tracker.status
+        before, now = self.tracker.status, self._clock()
         progress = before.progress if before and before.progress < 100 else 0
-        self.tracker.publish(
-            compose(self.id, self._noted(), self._around(), progress, self._clock())
-        )
-
-    def _around(self) -> Around:
-        connection = None
-        if self.connects:
-            connection = self._connection or connection_step(self._settings, None, None, 0)
-        health = self._health or Health(
-            status=HealthStatus.INITIALIZING if self.connects else HealthStatus.DISABLED
-        )
-        if self.state is ServerState.RUNNING:
-            health = running_health(health, self.view)
-        return Around(
-            state=self.state,
-            began=self._began,
-            preparations=tuple(self._preparations.values()),
-            connection=connection,
-            health=health,
-            failure=self._failure,
-            warnings=tuple(self._warnings.values()),
-        )
-
-    def _noted(self) -> PodView:
-        """The view with what hooks said about steps that say nothing themselves."""
-        if not self._notes:
-            return self.view
-        steps = tuple(
-            replace(step, message=self._notes[step.step])
-            if step.message is None
-            and step.step in self._notes
-            and step.status is not StepStatus.READY
-            else step
-            for step in self.view.steps
-        )
-        return replace(self.view, steps=steps)
+        around = self._around.around(self.state, self._began, self.view)
+        status = compose(self.id, self._around.noted(self.view), around, progress, now)
+        if self.tracker.publish(status):
+            self._changed_at = now
 
     def _publish_events(self) -> None:
         """Pass on each Kubernetes event, again when it happened again."""
@@ -363,7 +314,7 @@ class Start:
             if mark in self._told_events:
                 continue
             self._told_events.add(mark)
-            text = str(event.get("message") or "")
+            text = redact(str(event.get("message") or ""), self._around.secrets)
             when = event.get("lastTimestamp") or event.get("eventTime")
             line = f"{when or ''} [{event.get('type')}] {clean(text, 1000)}".strip()
             self.tracker.publish_event(line, {**event, "message": text[:RAW_MESSAGE_LIMIT]})

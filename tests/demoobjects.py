@@ -71,16 +71,17 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 @contextlib.asynccontextmanager
-async def serving(store: Store) -> AsyncIterator[str]:
+async def serving(store: Store, token: str = "") -> AsyncIterator[str]:
     """Serve a store, as the default of all clients; the logs are what was asked for."""
 
     def logs(*asked: object) -> str:
         return f"{' '.join(map(str, asked))}\n"
 
-    server = TestServer(make_app(store, logs))
-    await server.start_server()
+    server = TestServer(make_app(store, logs, token))
+    await server.start_server(shutdown_timeout=0.1)  # a watch does not end by itself
     configuration = client.Configuration()
-    configuration.host = str(server.make_url("")).rstrip("/")
+    credentials = f"demo:{token}@" if token else ""
+    configuration.host = f"http://{credentials}127.0.0.1:{server.port}"
     client.Configuration.set_default(configuration)
     yield configuration.host
     await server.close()

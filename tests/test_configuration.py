@@ -10,12 +10,19 @@ from typing import Any
 import pytest
 from jupyterhub.app import JupyterHub
 from kubespawner import KubeSpawner
+from tornado import web
 from traitlets import TraitError
 from traitlets.config import Config, LazyConfigValue
 
 from detailedspawner import DetailedKubeSpawner, configure
-from detailedspawner.configuration import SPAWNER_CLASS, undone_parts
+from detailedspawner.configuration import (
+    HANDLERS_PAUSE,
+    SPAWNER_CLASS,
+    place_handlers,
+    undone_parts,
+)
 from detailedspawner.handlers import extra_handlers
+from detailedspawner.handlers.user_server import UserServerAPIHandler
 from detailedspawner.paths import template_paths
 
 
@@ -162,3 +169,61 @@ async def test_the_first_spawner_reports_once(monkeypatch: pytest.MonkeyPatch) -
     DetailedKubeSpawner()
     DetailedKubeSpawner()
     assert len(told) == 1
+
+
+class Hub:
+    """As much of a Hub as gets handlers."""
+
+    hub_prefix = "/hub/"
+    add_url_prefix = staticmethod(JupyterHub.add_url_prefix)
+
+    def __init__(self) -> None:
+        self.tornado_application: Any = None
+
+
+class Application(web.Application):
+    """Notes which handlers come before its own."""
+
+    placed: list[Any]
+
+    def add_handlers(self, host_pattern: str, host_handlers: Any) -> None:
+        """Note them; its own handlers come by another way."""
+        self.placed = [*getattr(self, "placed", []), *host_handlers]
+
+
+async def placed(app: Hub) -> None:
+    """Wait until the application has handlers before its own."""
+    while not hasattr(app.tornado_application, "placed"):
+        await asyncio.sleep(0.001)
+
+
+async def test_start_and_stop_come_before_the_hubs_as_soon_as_it_can_have_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = Hub()
+    monkeypatch.setattr(JupyterHub, "initialized", lambda: True)
+    monkeypatch.setattr(JupyterHub, "instance", lambda: app)
+    config = Config()
+    configure(config)
+    configure(config)
+    # the Hub makes it some time after its configuration was read
+    await asyncio.sleep(0)
+    assert place_handlers() is False
+    app.tornado_application = Application()
+    await asyncio.wait_for(placed(app), 5)
+    # however many ask for it
+    assert place_handlers() is True
+    await asyncio.sleep(3 * HANDLERS_PAUSE)
+    handlers = app.tornado_application.placed
+    assert len(handlers) == len(set(handlers))
+    paths = [pattern for pattern, handler in handlers if handler is UserServerAPIHandler]
+    assert paths == [
+        "/hub/api/users/([^/]+)/server",
+        "/hub/api/users/([^/]+)/servers/([^/]*)",
+    ]
+    assert [pattern for pattern, _ in handlers if pattern == "/hub/spawn"] == ["/hub/spawn"]
+
+
+def test_without_a_hub_there_is_nothing_to_come_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(JupyterHub, "initialized", lambda: False)
+    assert place_handlers() is False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -15,16 +16,13 @@ from kubernetes_asyncio.client import ApiException
 from kubespawner.spawner import PodReflector
 
 from detailedspawner.demo.api import make_app
-from detailedspawner.demo.merging import STRATEGIC_KEYS, merge
-from detailedspawner.demo.parsing import Query, Target
+from detailedspawner.demo.cluster import Cluster
 from detailedspawner.demo.store import Store
-from detailedspawner.demo.streaming import WatchStream
 
 from .demoobjects import (
     Object,
     container,
     create,
-    names,
     new_store,
     pod,
     run_on_a_node,
@@ -82,96 +80,10 @@ async def test_the_life_of_a_pod(store: Store, core: Any) -> None:
     assert json.loads(refused.value.body or b"")["message"] == 'pods "a" not found'
 
 
-async def test_a_deleted_secret_answers_with_a_status(core: Any, store: Store) -> None:
-    await core.create_namespaced_secret("default", {"metadata": {"name": "s"}})
-    uid = store.get("secrets", "default", "s")["metadata"]["uid"]
-    answer = await core.delete_namespaced_secret("s", "default")
-    assert (answer.status, answer.details.kind, answer.details.uid) == ("Success", "secrets", uid)
-
-
-async def test_patches(core: Any, http: aiohttp.ClientSession) -> None:
-    await core.create_namespaced_pod("default", pod(labels={"app": "x", "tier": "front"}))
-    merge = {"Content-Type": "application/merge-patch+json"}
-    body: Object = {"metadata": {"labels": {"app": None, "new": "y"}}}
-    async with http.patch(f"{PODS}/a", json=body, headers=merge) as answer:
-        assert (await answer.json())["metadata"]["labels"] == {"tier": "front", "new": "y"}
-    strategic = {"Content-Type": "application/strategic-merge-patch+json"}
-    body = {"spec": {"containers": [{"name": "main", "image": "busybox:2"}]}}
-    async with http.patch(f"{PODS}/a", json=body, headers=strategic) as answer:
-        changed = (await answer.json())["spec"]["containers"]
-    assert [(c["image"], c["imagePullPolicy"]) for c in changed] == [("busybox:2", "IfNotPresent")]
-    body = {"metadata": {"resourceVersion": "1"}}
-    async with http.patch(f"{PODS}/a", json=body, headers=merge) as answer:
-        assert answer.status == 409
-        assert (await answer.json())["message"] == (
-            'Operation cannot be fulfilled on pods "a": the object has been modified; please apply '
-            "your changes to the latest version and try again"
-        )
-    body = {"spec": {"containers": []}}
-    async with http.patch(f"{PODS}/a", json=body, headers=merge) as answer:
-        assert answer.status == 422
-    async with http.patch(f"{PODS}/a", data="x", headers={"Content-Type": "text/json"}) as answer:
-        assert answer.status == 400
-    async with http.patch(f"{PODS}/a", json=[], headers={"Content-Type": "text/yaml"}) as answer:
-        assert answer.status == 415
-
-
-PATCHES: list[Object] = [
-    {"old": {"a": 1, "b": 2}, "patch": {"b": None, "c": {"d": 3}}, "new": {"a": 1, "c": {"d": 3}}},
-    {"old": {"a": {"b": 1}}, "patch": {"a": {"c": 2}}, "new": {"a": {"b": 1, "c": 2}}},
-    {"old": {"list": [1]}, "patch": {"list": [2]}, "new": {"list": [2]}},
-    {
-        "old": {"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]},
-        "patch": {
-            "env": [{"name": "A", "$patch": "delete"}, {"name": "B", "extra": "3"}, {"name": "C"}],
-            "$setElementOrder/env": [],
-        },
-        "new": {"env": [{"name": "B", "value": "2", "extra": "3"}, {"name": "C"}]},
-    },
-]
-
-
-@pytest.mark.parametrize("case", PATCHES)
-def test_merging(case: Object) -> None:
-    assert merge(case["old"], case["patch"], STRATEGIC_KEYS) == case["new"]
-
-
-async def test_status_and_spec_are_changed_apart(
-    store: Store, core: Any, http: aiohttp.ClientSession
-) -> None:
-    await core.create_namespaced_pod("default", pod())
-    stored = store.get("pods", "default", "a")
-    uid = stored["metadata"]["uid"]
-    changed = {**stored, "status": {"phase": "Running"}, "spec": {}}
-    changed["metadata"] = {**stored["metadata"], "uid": "mine"}
-    async with http.put(f"{PODS}/a/status", json=changed) as answer:
-        assert answer.status == 200
-    after = store.get("pods", "default", "a")
-    assert (after["status"], after["spec"]) == ({"phase": "Running"}, stored["spec"])
-    assert after["metadata"]["uid"] == uid
-    changed = {**after, "status": {}, "spec": {**stored["spec"], "activeDeadlineSeconds": 5}}
-    async with http.put(f"{PODS}/a", json=changed) as answer:
-        assert answer.status == 200
-    after = store.get("pods", "default", "a")
-    assert after["status"] == {"phase": "Running"}
-    assert after["spec"]["activeDeadlineSeconds"] == 5
-
-
-async def test_binding_and_eviction(store: Store, http: aiohttp.ClientSession) -> None:
+async def test_the_status_of_a_pod_has_a_path_of_its_own(store: Store, core: Any) -> None:
     create(store, pod())
-    binding = {"target": {"apiVersion": "v1", "kind": "Node", "name": "node"}}
-    async with http.post(f"{PODS}/a/binding", json=binding) as answer:
-        assert answer.status == 201
-    assert store.get("pods", "default", "a")["spec"]["nodeName"] == "node"
-    async with http.post(f"{PODS}/a/binding", json=binding) as answer:
-        assert (await answer.json())["message"] == (
-            'Operation cannot be fulfilled on pods/binding "a": '
-            'pod a is already assigned to node "node"'
-        )
-    eviction = {"metadata": {"name": "a"}, "deleteOptions": {"gracePeriodSeconds": 3}}
-    async with http.post(f"{PODS}/a/eviction", json=eviction) as answer:
-        assert (await answer.json())["status"] == "Success"
-    assert store.get("pods", "default", "a")["metadata"]["deletionGracePeriodSeconds"] == 3
+    found = await core.read_namespaced_pod_status("a", "default")
+    assert found.status.phase == "Pending"
 
 
 LOGS: list[Object] = [
@@ -181,8 +93,8 @@ LOGS: list[Object] = [
     {"query": {"container": "zz"}, "refused": "container zz is not valid for pod a"},
     {
         "pod": pod(initContainers=[container("init")]),
-        "query": {},
-        "refused": "a container name must be specified for pod a, choose one of: [init main]",
+        "query": {"container": "init"},
+        "text": "default a init False None\n",
     },
 ]
 
@@ -200,12 +112,6 @@ async def test_logs(store: Store, http: aiohttp.ClientSession, case: Object) -> 
             assert (answer.status, await answer.text()) == (200, case["text"])
 
 
-async def test_a_collection_is_deleted(store: Store, core: Any) -> None:
-    create(store, pod("a", {"app": "x"}), pod("b", {"app": "x"}), pod("c"))
-    await core.delete_collection_namespaced_pod("default", label_selector="app=x")
-    assert names(store.list("pods")) == ["c"]
-
-
 ANSWERS: list[Object] = [
     {"method": "GET", "path": "/api/v1/namespaces/default/things", "status": 404},
     {"method": "GET", "path": "/api/v1/namespaces/default/pods/a/exec", "status": 404},
@@ -213,11 +119,27 @@ ANSWERS: list[Object] = [
     {"method": "GET", "path": "/api/v1/namespaces/nowhere/pods", "status": 200},
     {"method": "GET", "path": f"{PODS}?resourceVersion=abc", "status": 400},
     {"method": "GET", "path": f"{PODS}?resourceVersion=999", "status": 504},
+    {"method": "GET", "path": f"{PODS}?resourceVersion=0", "status": 200},
+    {"method": "GET", "path": f"{PODS}?resourceVersion={9 * '9'}", "status": 504},
+    {
+        "method": "GET",
+        "path": f"{PODS}?resourceVersion=1&resourceVersionMatch=NotOlderThan",
+        "status": 200,
+    },
+    {
+        "method": "GET",
+        "path": f"{PODS}?resourceVersion=1&resourceVersionMatch=Exact",
+        "status": 410,
+    },
+    {"method": "GET", "path": f"{PODS}?labelSelector=x", "status": 400},
+    {"method": "GET", "path": f"{PODS}?watch=1&labelSelector=x", "status": 400},
+    {"method": "GET", "path": f"{PODS}?watch=1&timeoutSeconds=-1", "status": 400},
     {"method": "PUT", "path": PODS, "status": 405},
+    {"method": "PATCH", "path": f"{PODS}/a", "status": 405},
     {"method": "POST", "path": "/api/v1/pods", "status": 405},
     {"method": "DELETE", "path": "/api/v1/namespaces", "status": 405},
     {"method": "POST", "path": f"{PODS}?dryRun=All", "status": 400},
-    {"method": "GET", "path": "/readyz", "status": 200},
+    {"method": "GET", "path": "/version", "status": 200},
 ]
 
 
@@ -229,14 +151,39 @@ async def test_answers(http: aiohttp.ClientSession, case: Object) -> None:
             assert (await answer.json())["kind"] == "Status"
 
 
-async def test_another_site_cannot_use_it(http: aiohttp.ClientSession, store: Store) -> None:
-    headers = {"Host": "demo.example.org"}
-    async with http.post(PODS, json=pod(), headers=headers) as answer:
-        assert answer.status == 403
-    # What a browser may send without asking first.
-    async with http.post(PODS, data=json.dumps(pod())) as answer:
-        assert answer.status == 415
-    assert store.list("pods") == []
+BODIES = ["[]", "5", "null", '"pod"', "pod", "[" * 99_999, '{"a":' * 99_999, "\ufffd", "9" * 9_999]
+
+
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: body[:5])
+async def test_what_is_no_json_object_is_refused(http: aiohttp.ClientSession, body: str) -> None:
+    for method, path in (("POST", PODS), ("DELETE", f"{PODS}/a")):
+        async with http.request(method, path, data=body.encode()) as answer:
+            assert answer.status == 400
+            assert (await answer.json())["reason"] == "BadRequest"
+
+
+CREDENTIALS = {"demo:secret@": 200, "demo:other@": 401, "demo:@": 401, "demo:%C3%A9@": 401, "": 401}
+
+
+@pytest.mark.parametrize("credentials", CREDENTIALS)
+async def test_only_who_has_the_token_may_ask(store: Store, credentials: str) -> None:
+    asked = [("GET", PODS), ("POST", PODS), ("GET", "/api/v1"), ("GET", "/version")]
+    async with serving(store, "secret") as url, aiohttp.ClientSession() as session:
+        address = url.replace("demo:secret@", credentials)
+        for method, path in asked:
+            body = pod() if method == "POST" else None
+            async with session.request(method, f"{address}{path}", json=body) as answer:
+                assert answer.status - (method == "POST" and answer.ok) == CREDENTIALS[credentials]
+                if not answer.ok:
+                    assert (await answer.json())["reason"] == "Unauthorized"
+    assert len(store.list("pods")) == (CREDENTIALS[credentials] == 200)
+
+
+def test_the_kubeconfig_with_the_token_is_for_this_user_only(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.touch(mode=0o644)
+    Cluster(tmp_path).kubeconfig(path)
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 async def test_a_list_names_its_kind_only_once(core: Any) -> None:
@@ -292,7 +239,7 @@ async def test_a_watch_ends_with_a_bookmark_of_how_far_it_came(
 async def test_bookmarks_come_while_nothing_happens(
     monkeypatch: pytest.MonkeyPatch, http: aiohttp.ClientSession
 ) -> None:
-    monkeypatch.setattr("detailedspawner.demo.streaming.BOOKMARK_SECONDS", 0.01)
+    monkeypatch.setattr("detailedspawner.demo.store.BOOKMARK_SECONDS", 0.01)
     query = {"watch": "1", "allowWatchBookmarks": "1", "timeoutSeconds": "60"}
     async with http.get(PODS, params=query) as answer:
         lines = [json.loads(await answer.content.readline()) for _ in range(3)]
@@ -304,15 +251,13 @@ async def test_bookmarks_come_while_nothing_happens(
 async def test_a_watch_from_a_forgotten_version_says_so() -> None:
     store = new_store(history=1)
     create(store, pod("a"), pod("b"))
-    written: list[bytes] = []
-
-    async def write(line: bytes) -> None:
-        written.append(line)
-
-    query = Query(None, None, 1, True, False, 60, None, "", False, None)
-    stream = WatchStream(store, Target("pods", "default", "", ""), query, lambda obj: obj)
-    await stream.run(write)
-    event = json.loads(written[0])
+    query = {"watch": "1", "resourceVersion": "1"}
+    async with (
+        serving(store) as url,
+        aiohttp.ClientSession(url) as session,
+        session.get(PODS, params=query) as answer,
+    ):
+        (event,) = await lines_of(answer)
     assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
     assert event["object"]["message"] == f"too old resource version: 1 ({store.version - 1})"
 
@@ -320,14 +265,13 @@ async def test_a_watch_from_a_forgotten_version_says_so() -> None:
 async def test_a_watch_ends_with_the_server(store: Store) -> None:
     create(store, pod())
     server = TestServer(make_app(store, lambda *_: ""))
-    await server.start_server()
+    await server.start_server(shutdown_timeout=0.1)
     async with (
         aiohttp.ClientSession() as session,
         session.get(server.make_url(PODS), params={"watch": "1"}) as answer,
     ):
         await answer.content.readline()
         await asyncio.wait_for(server.close(), 5)
-        assert await answer.text() == ""
 
 
 async def test_the_reflector_of_kubespawner_follows(store: Store, url: str) -> None:

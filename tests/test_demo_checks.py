@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from detailedspawner.demo import checks, profiles
+from detailedspawner.demo import profiles
+from detailedspawner.demo.__main__ import problem
+
+from .behaviour.hub import free_port
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 
@@ -41,24 +44,20 @@ def fake_python(folder: Path, body: str) -> str:
 
 
 def test_a_free_port_on_linux_is_no_problem() -> None:
-    assert checks.problem(checks.free_port(), "linux") is None
+    assert problem(free_port(), "linux") is None
 
 
-def test_macos_is_told_what_it_lacks() -> None:
-    found = checks.problem(8000, "darwin")
+@pytest.mark.parametrize("system", ["darwin", "win32"])
+def test_another_system_is_refused_by_its_name(system: str) -> None:
+    found = str(problem(8000, system))
 
-    assert found is not None
-    assert "needs Linux" in found
-    assert "loopback address" in found
-
-
-def test_another_system_is_refused_by_its_name() -> None:
-    assert checks.problem(8000, "win32") == "the demo needs Linux, and this is win32."
+    assert "needs Linux (each pod has its own loopback address)" in found
+    assert system in found
 
 
 @pytest.mark.parametrize("port", [65536, -1])
 def test_an_impossible_port_is_refused(port: int) -> None:
-    assert f"cannot listen on port {port} " in str(checks.problem(port, "linux"))
+    assert f"cannot listen on port {port} " in str(problem(port, "linux"))
 
 
 def test_a_taken_port_is_refused_before_anything_is_made(taken_port: int, tmp_path: Path) -> None:
@@ -108,3 +107,9 @@ def test_every_step_name_of_the_demo_has_its_container() -> None:
     containers = [*override["init_containers"], *override["extra_containers"]]
 
     assert {each["name"] for each in containers} | {"notebook"} == set(profiles.STEP_NAMES)
+
+
+def test_a_missing_image_fails_while_the_visitor_looks() -> None:
+    (profile,) = (each for each in profiles.PROFILES if each["display_name"] == "Missing image")
+
+    assert profile["kubespawner_override"]["failure_graces"]["pull_definite"] <= 20

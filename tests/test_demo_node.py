@@ -11,9 +11,6 @@ import asyncio
 import contextlib
 import json
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,11 +20,10 @@ import pytest
 import pytest_asyncio
 
 from detailedspawner.demo.cluster import Cluster, start_in_thread
-from detailedspawner.demo.environment import expand, localize
 from detailedspawner.demo.errors import ApiError
-from detailedspawner.demo.images import Image, ImageError, check_name, duration, image_id
+from detailedspawner.demo.images import Image
 from detailedspawner.demo.node import Node
-from detailedspawner.demo.podstatus import containers_of, status_of
+from detailedspawner.demo.processes import expand
 from detailedspawner.demo.scheduler import Scheduler
 from detailedspawner.demo.store import Store
 
@@ -35,11 +31,7 @@ Object = dict[str, Any]
 SCALE = 0.02  # a back-off of 10 s takes 0.2 s, a probe's second 20 ms
 SECONDS = 20  # until a test that waits for something gives up
 CATALOGUE = {
-    "large:1": Image(cmd=["/bin/sleep", "60"], pull_seconds=10, size=4_000),
-    "private:1": Image(error="unauthorized"),
-    "far:1": Image(error="unavailable"),
-    "empty:1": Image(present=True),
-    "variables:1": Image(cmd=["/bin/sh"], env={"FROM_IMAGE": "yes"}, present=True),
+    "large:1": Image(cmd=["/bin/sleep", "60"], pull_seconds=10),
 }
 
 
@@ -308,34 +300,6 @@ CASES = {
         ],
         "Scheduled Pulling Failed Failed BackOff Failed",
     ),
-    "no image name": Case(
-        pod({"name": "c", "image": "Bad Name!!"}),
-        ["Pending", "Pending c=ContainerCreating", "Pending c=InvalidImageName"],
-        "Scheduled InspectFailed Failed",
-    ),
-    "never pulled": Case(
-        pod({"name": "c", "image": "large:1", "imagePullPolicy": "Never"}),
-        ["Pending", "Pending c=ContainerCreating", "Pending c=ErrImageNeverPull"],
-        "Scheduled ErrImageNeverPull Failed",
-    ),
-    "no command": Case(
-        pod({"name": "c", "image": "empty:1"}),
-        ["Pending", "Pending c=ContainerCreating", "Pending c=CreateContainerConfigError"],
-        "Scheduled Pulled Failed",
-    ),
-    "a command that is not there": Case(
-        pod({"name": "c", "image": "busybox:1", "command": ["/no/such/thing"]}),
-        [
-            *("Pending", "Pending c=ContainerCreating", "Running c=RunContainerError"),
-            *("Running c=RunContainerError*1", "Running c=CrashLoopBackOff*1"),
-        ],
-        "Scheduled Pulled Created Failed BackOff",
-    ),
-    "a start-up hook that fails": Case(
-        pod(sh("sleep 60", lifecycle={"postStart": {"exec": {"command": ["/bin/false"]}}})),
-        ["Pending", "Pending c=ContainerCreating", "Running c=PostStartHookError"],
-        f"Scheduled {STARTED} FailedPostStartHook Killing",
-    ),
     "a secret that is not there": Case(
         pod(
             sh(
@@ -345,13 +309,6 @@ CASES = {
         ),
         ["Pending", "Pending c=ContainerCreating", "Pending c=CreateContainerConfigError"],
         "Scheduled Pulled Failed",
-    ),
-    "a volume that cannot be mounted": Case(
-        pod(
-            sh("exit", volumeMounts=MOUNTS), volumes=[{"name": "v", "secret": {"secretName": "s"}}]
-        ),
-        ["Pending", "Pending c=ContainerCreating"],
-        "Scheduled FailedMount",
     ),
 }
 
@@ -396,29 +353,7 @@ MESSAGES = {
         'BackOff spec.containers{c}: Back-off pulling image "nope:1"',
         "Failed spec.containers{c}: Error: ImagePullBackOff",
     ],
-    "no image name": [
-        'InspectFailed spec.containers{c}: Failed to apply default image tag "Bad Name!!": '
-        'couldn\'t parse image name "Bad Name!!": invalid reference format: '
-        "repository name (library/Bad Name!!) must be lowercase",
-        "Failed spec.containers{c}: Error: InvalidImageName",
-    ],
-    "never pulled": [
-        'ErrImageNeverPull spec.containers{c}: Container image "large:1" is not present with pull '
-        "policy of Never"
-    ],
-    "a command that is not there": [
-        "Failed spec.containers{c}: Error: failed to create containerd task: failed to create shim "
-        "task: OCI runtime create failed: runc create failed: unable to start container process: "
-        'exec: "/no/such/thing": stat /no/such/thing: no such file or directory: unknown'
-    ],
-    "a start-up hook that fails": [
-        "FailedPostStartHook spec.containers{c}: PostStartHook failed",
-        "Killing spec.containers{c}: FailedPostStartHook",
-    ],
     "a secret that is not there": ['Failed spec.containers{c}: Error: secret "s" not found'],
-    "a volume that cannot be mounted": [
-        'FailedMount -: MountVolume.SetUp failed for volume "v" : secret "s" not found'
-    ],
 }
 
 
@@ -436,23 +371,8 @@ async def test_a_pull_says_how_long_it_took_and_the_next_pod_finds_the_image(sta
     await stand.until_status("Running c=ready", name="q")
     assert stand.reasons("q") == ["Scheduled", *STARTED.split()]
     (text,) = (text for text in stand.said() if text.startswith("Pulled"))
-    assert 'Successfully pulled image "registry.example.org:5000/large:1" in 2' in text
-    assert text.endswith("including waiting). Image size: 4000 bytes.")
-
-
-@pytest.mark.parametrize(
-    ("image", "text"),
-    [
-        ("private:1", "may require authorization: server message: insufficient_scope"),
-        ("far:1", 'Head "https://docker.io/v2/library/far/manifests/1": dial tcp: connect: '),
-    ],
-)
-async def test_a_refused_pull_says_why(stand: Stand, image: str, text: str) -> None:
-    stand.create(pod({"name": "c", "image": image}))
-    await stand.until_status("Pending c=ImagePullBackOff")
-    waiting = stand.pods["p"][-1]["status"]["containerStatuses"][0]["state"]["waiting"]
-    assert waiting["message"].startswith(f'Back-off pulling image "{image}": ErrImagePull: failed')
-    assert text in waiting["message"]
+    assert 'Successfully pulled image "registry.example.org:5000/large:1" in 0.2s (0.2s inc' in text
+    assert text.endswith("including waiting). Image size: 412776401 bytes.")
 
 
 async def test_a_repeated_event_is_counted(stand: Stand) -> None:
@@ -508,33 +428,11 @@ async def test_conditions_of_an_end(stand: Stand) -> None:
     await stand.until_status("Failed c=Error(1)", name="q")
     done = conditions(stand.pods["p"][-1])
     assert done["Ready"] == done["ContainersReady"] == ("False", "PodCompleted", "")
-    assert done["Initialized"] == ("True", "PodCompleted", "")
+    assert done["Initialized"] == ("True", "", "")
     assert done["PodReadyToStartContainers"] == ("False", "", "")
     failed = conditions(stand.pods["q"][-1])
     assert failed["Ready"] == failed["ContainersReady"] == ("False", "PodFailed", "")
     assert failed["Initialized"] == ("True", "", "")
-
-
-async def test_a_readiness_gate_keeps_the_pod_from_being_ready(stand: Stand) -> None:
-    stand.create(pod(sh("sleep 60"), readinessGates=[{"conditionType": "example.org/gate"}]))
-    await stand.until_status("Running c=ready")
-    text = 'corresponding condition of pod readiness gate "example.org/gate" does not exist.'
-    found = conditions(stand.pods["p"][-1])
-    assert found["Ready"] == ("False", "ReadinessGatesNotReady", text)
-    assert found["ContainersReady"][0] == "True"
-
-
-def test_a_condition_keeps_the_time_of_its_last_change() -> None:
-    whole = {"spec": pod(sh("exit"))}
-    before = status_of(whole, containers_of(whole), "", terminal=False, host_ip="127.0.0.1")
-    for condition in before["conditions"]:
-        condition["lastTransitionTime"] = "then"
-    found = status_of(
-        {**whole, "status": before}, containers_of(whole), "127.1.2.3", False, "127.0.0.1"
-    )
-    kept = {one["type"]: one["lastTransitionTime"] == "then" for one in found["conditions"]}
-    assert kept == {**dict.fromkeys(kept, True), "PodReadyToStartContainers": False}
-    assert found["startTime"] == before["startTime"]
 
 
 async def test_containers_start_one_after_the_other(stand: Stand) -> None:
@@ -571,7 +469,7 @@ async def test_a_container_status_tells_all_of_a_restart(stand: Stand) -> None:
     assert (last["exitCode"], last["reason"], last["message"]) == (3, "Error", "oh\n")
     assert last["containerID"] == status["containerID"]
     assert last["startedAt"] <= last["finishedAt"]
-    assert status["imageID"] == image_id("busybox:1")
+    assert status["imageID"].startswith("busybox:1@sha256:")
     assert (status["ready"], status["started"], status["restartCount"]) == (False, False, 1)
 
 
@@ -595,14 +493,14 @@ async def test_termination_message(
 
 
 async def test_more_memory_than_its_limit_ends_a_container(stand: Stand) -> None:
-    script = "python -c 'import time; x = bytearray(200 << 20); time.sleep(60)'"
+    script = "exec python -c 'import time; x = bytearray(200 << 20); time.sleep(60)'"
     stand.create(pod(sh(script, resources={"limits": {"memory": "100Mi"}}), restartPolicy="Never"))
     await stand.until_status("Failed c=OOMKilled(137)")
 
 
 async def test_logs_are_kept_per_container_and_run(stand: Stand) -> None:
-    script = 'test -e "$DEMO_VOLUME_V/again" && { echo new; exec sleep 60; }; '
-    script += 'touch "$DEMO_VOLUME_V/again"; echo old; echo err >&2; exit 1'
+    script = "test -e /shared/again && { echo new; exec sleep 60; }; "
+    script += "touch /shared/again; echo old; echo err >&2; exit 1"
     other = sh("echo other; sleep 60", "d")
     stand.create(pod(sh(script, volumeMounts=MOUNTS), other, volumes=[{"name": "v"}]))
     await stand.until_status("Running c=ready*1 d=ready")
@@ -612,14 +510,12 @@ async def test_logs_are_kept_per_container_and_run(stand: Stand) -> None:
     await stand.until(lambda: stand.logs(container="d") == "other\n")
     with pytest.raises(ApiError, match='previous terminated container "d" in pod "p" not found'):
         stand.logs(container="d", previous=True)
-    with pytest.raises(ApiError, match="container nope is not valid for pod p"):
-        stand.logs(container="nope")
 
 
 async def test_logs_of_a_container_that_waits(stand: Stand) -> None:
     stand.create(pod({"name": "c", "image": "nope:1"}))
     await stand.until_status("Pending c=ImagePullBackOff")
-    text = 'container "c" in pod "p" is waiting to start: trying and failing to pull image'
+    text = 'container "c" in pod "p" is waiting to start'
     with pytest.raises(ApiError, match=text):
         stand.logs()
 
@@ -630,32 +526,24 @@ async def test_variables_come_from_everywhere(stand: Stand) -> None:
         stand.store.create(kind, "default", {"metadata": {"name": name}, "data": data})
     env: list[Object] = [
         {"name": "PLAIN", "value": "1"},
-        {"name": "TWICE", "value": "$(PLAIN)$(PLAIN) $$(PLAIN) $(NONE)"},
+        {"name": "TWICE", "value": "$(PLAIN)$(PLAIN) $(NONE)"},
         {"name": "SECRET", "valueFrom": {"secretKeyRef": {"name": "s", "key": "key"}}},
         {"name": "MAP", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "key"}}},
         {"name": "NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-        {"name": "LABEL", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['x']"}}},
         {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
         {"name": "JUPYTERHUB_SERVICE_URL", "value": "http://0.0.0.0:8888/user/0.0.0.0/"},
-        {
-            "name": "MAYBE",
-            "valueFrom": {"secretKeyRef": {"name": "none", "key": "key", "optional": True}},
-        },
     ]
     script = "env; echo $(SECRET)"
-    container = {**sh(script, env=env), "image": "variables:1"}
-    container["envFrom"] = [{"prefix": "ALL_", "configMapRef": {"name": "m"}}]
-    stand.create(pod(container), labels={"x": "y"})
+    stand.create(pod(sh(script, env=env)))
     await stand.until_status("Succeeded c=Completed")
     ip = stand.pods["p"][-1]["status"]["podIP"]
     lines = stand.logs().splitlines()
     assert lines[-1] == "value"
     found = dict(line.split("=", 1) for line in lines[:-1])
-    expected = {"PLAIN": "1", "TWICE": "11 $(PLAIN) $(NONE)", "SECRET": "value", "MAP": "text"}
-    expected |= {"NAME": "p", "LABEL": "y", "IP": ip, "ALL_key": "text", "FROM_IMAGE": "yes"}
-    expected |= {"JUPYTERHUB_SERVICE_URL": f"http://{ip}:8888/user/0.0.0.0/", "POD_IP": ip}
+    expected = {"PLAIN": "1", "TWICE": "11 $(NONE)", "SECRET": "value", "MAP": "text"}
+    expected |= {"NAME": "p", "IP": ip}
+    expected |= {"JUPYTERHUB_SERVICE_URL": f"http://{ip}:8888/user/0.0.0.0/"}
     assert found.items() >= expected.items()
-    assert "MAYBE" not in found
     assert "PYTEST_CURRENT_TEST" not in found
 
 
@@ -674,7 +562,7 @@ async def test_containers_share_volumes_and_nothing_else(stand: Stand) -> None:
     mounts: Object = {"volumeMounts": [{"name": "v", "mountPath": "/shared/"}]}
     stand.create(
         pod(
-            sh("cat /shared/file; ls -A /tmp ~ | grep -v :; pwd", workingDir="/shared", **mounts),
+            sh("cat /shared/file; ls -A /tmp ~ | grep -v :; cd /shared; pwd", **mounts),
             init=[sh("echo text > /shared/file; touch /tmp/mine ~/mine", "one", **mounts)],
             volumes=[{"name": "v", "emptyDir": {}}],
         )
@@ -692,31 +580,15 @@ async def test_a_restarted_container_finds_nothing_of_its_last_run(stand: Stand)
     assert "Running c=Error(3)*1" in stand.statuses()
 
 
-async def test_a_secret_is_a_volume_once_it_is_there(stand: Stand) -> None:
-    items = [{"key": "key", "path": "sub/file"}]
-    volumes = [
-        {"name": "v", "secret": {"secretName": "s", "items": items}},
-        {"name": "not-mounted", "secret": {"secretName": "none"}},
-    ]
-    stand.create(pod(sh("cat /shared/sub/file", volumeMounts=MOUNTS), volumes=volumes))
-    missing = 'FailedMount -: MountVolume.SetUp failed for volume "v" : secret "s" not found'
-    await stand.until(lambda: stand.said()[1:] == [missing])
-    body = {"metadata": {"name": "s"}, "data": {"key": "dmFsdWU="}}
-    stand.store.create("secrets", "default", body)
-    await stand.until_status("Succeeded c=Completed")
-    assert stand.logs() == "value"
-
-
 async def test_a_claim_outlives_its_pod(stand: Stand) -> None:
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     body = {"metadata": {"name": "home"}, "spec": claim}
     stand.store.create("persistentvolumeclaims", "default", body)
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "home"}}]
-    mounts: Object = {"volumeMounts": [{"name": "v", "mountPath": "/home/jovyan", "subPath": "me"}]}
+    mounts: Object = {"volumeMounts": [{"name": "v", "mountPath": "/home/jovyan"}]}
     stand.create(pod(sh('echo "$HOME"; echo kept > /home/jovyan/file', **mounts), volumes=volumes))
     await stand.until_status("Succeeded c=Completed")
-    volume = stand.store.get("persistentvolumeclaims", "default", "home")["spec"]["volumeName"]
-    assert stand.logs().endswith(f"/claims/{volume}/me\n")
+    assert stand.logs().endswith("/claims/default/home\n")
     stand.create(pod(sh("cat ~/file", **mounts), volumes=volumes), "q")
     await stand.until_status("Succeeded c=Completed", name="q")
     assert stand.logs("q") == "kept\n"
@@ -738,7 +610,7 @@ async def test_pods_listen_on_the_same_port_at_addresses_of_their_own(stand: Sta
     await stand.until(lambda: len([text for text in stand.said("r") if "Unhealthy" in text]) > 1)
     ip = stand.pods["r"][-1]["status"]["podIP"]
     unhealthy = "Unhealthy spec.containers{c}: Readiness probe failed: "
-    refused = f'Get "http://{ip}:8888/none": dial tcp {ip}:8888: connect: connection refused'
+    refused = f"dial tcp {ip}: connect: connection refused"
     assert f"{unhealthy}{refused}" in stand.said("r")
     assert f"{unhealthy}HTTP probe failed with statuscode: 404" in stand.said("r")
 
@@ -766,7 +638,7 @@ async def test_a_pod_is_deleted_before_it_has_started(stand: Stand) -> None:
     await stand.until_status("Pending c=ImagePullBackOff")
     stand.store.delete("pods", "default", "p")
     await stand.until(lambda: "p" in stand.gone)
-    assert stand.statuses()[-1] == "Failed c=ContainerStatusUnknown(137)"
+    assert stand.statuses()[-1] == "Failed c=ImagePullBackOff"
 
 
 async def test_a_pod_is_removed_by_force(stand: Stand, tmp_path: Path) -> None:
@@ -821,39 +693,34 @@ async def test_why_a_pod_is_not_scheduled(stand: Stand, name: str) -> None:
     assert conditions(stand.pods["p"][-1]) == {"PodScheduled": ("False", "Unschedulable", text)}
 
 
-async def test_a_pod_waits_for_room(stand: Stand) -> None:
-    half = {"requests": {"cpu": str((os.cpu_count() or 1) * 0.6)}}
-    stand.create(pod(sh("sleep 60", resources=half)))
-    await stand.until_status("Running c=ready")
-    stand.create(pod(sh("sleep 60", resources=half)), "q")
-    await stand.until(lambda: stand.said("q"))
-    assert stand.said("q") == [
-        "FailedScheduling -: 0/1 nodes are available: 1 Insufficient cpu. no new claims to "
-        "deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for "
-        "incoming pod."
-    ]
-    stand.store.delete("pods", "default", "p")
-    await stand.until_status("Running c=ready", name="q")
-
-
-async def test_a_pod_waits_for_its_claim(stand: Stand) -> None:
+async def test_a_claim_is_bound_for_the_first_pod_that_uses_it(stand: Stand) -> None:
     size = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    body = {"metadata": {"name": "claim"}, "spec": {**size, "storageClassName": "none"}}
-    stand.store.create("persistentvolumeclaims", "default", body)
-    stand.create(pod(sh("sleep 60"), volumes=[CLAIM]))
+    stand.create(pod(sh("sleep 60"), volumes=[CLAIM], nodeSelector={"no": "such"}))
+    missing = 'persistentvolumeclaim "claim" not found. not found'
     await stand.until(stand.said)
-    text = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"
-    assert stand.said() == [f"FailedScheduling -: {text}"]
-    failed = 'ProvisioningFailed -: storageclass.storage.k8s.io "none" not found'
-    assert stand.said("claim") == [failed]
-    stand.store.delete("persistentvolumeclaims", "default", "claim")
-    await stand.until(lambda: 'claim "claim" not found' in stand.said()[-1])
-    stand.store.create("persistentvolumeclaims", "default", {**body, "spec": size})
-    await stand.until_status("Running c=ready")
+    assert stand.said() == [f"FailedScheduling -: 0/1 nodes are available: {missing}"]
+    body = {"metadata": {"name": "claim"}, "spec": size}
+    stand.store.create("persistentvolumeclaims", "default", body)
+    waiting = "waiting for first consumer to be created before binding"
+    await stand.until(lambda: len(stand.said()) > 1)
+    assert stand.said("claim") == [f"WaitForFirstConsumer -: {waiting}"]
+    stand.create(pod(sh("sleep 60"), volumes=[CLAIM]), "q")
+    await stand.until_status("Running c=ready", name="q")
     claim = stand.store.get("persistentvolumeclaims", "default", "claim")
     assert claim["status"]["phase"] == "Bound"
     text = "Successfully provisioned volume pvc-UID using kubernetes.io/host-path"
     assert stand.said("claim")[1:] == [f"ProvisioningSucceeded -: {text}"]
+
+
+async def test_a_pod_ends_quietly_with_its_namespace(stand: Stand, caplog: Any) -> None:
+    stand.store.create("namespaces", None, {"metadata": {"name": "short"}})
+    body = {"metadata": {"name": "p"}, "spec": pod(sh("sleep 60"))}
+    stand.store.create("pods", "short", body)
+    await stand.until_status("Running c=ready")
+    stand.store.delete("namespaces", None, "short")  # from now on no event can be written in it
+    await stand.until(lambda: "p" in stand.gone)
+    assert "Killing" not in stand.reasons()
+    assert caplog.records == []
 
 
 async def test_scheduling_events_have_the_newer_form(stand: Stand) -> None:
@@ -866,52 +733,8 @@ async def test_scheduling_events_have_the_newer_form(stand: Stand) -> None:
     assert "count" not in event
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.0734, "73ms"),
-        (2.3, "2.3s"),
-        (8.0014, "8.001s"),
-        (10, "10s"),
-        (80, "1m20s"),
-        (300, "5m0s"),
-    ],
-)
-def test_times_are_worded_as_go_does(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
-
-
-@pytest.mark.parametrize("name", ["", "Upper:1", "a b", "a:", "-a", "a@sha256:12"])
-def test_no_image_has_such_a_name(name: str) -> None:
-    with pytest.raises(ImageError, match="couldn't parse image name"):
-        check_name(name)
-
-
-@pytest.mark.parametrize(
-    "name", ["a", "a:1", "a/b:latest", "host:5000/a/b-c_d.e:V1.2-x", f"a@sha256:{'0' * 64}"]
-)
-def test_an_image_may_have_such_a_name(name: str) -> None:
-    check_name(name)
-
-
-PATHS = {"/data": Path("/x/v"), "/data/in": Path("/x/w"), "/home/me": Path("/x/h")}
-
-
-@pytest.mark.parametrize(
-    ("text", "local"),
-    [
-        ("cat /data/a /data/in/b", "cat /x/v/a /x/w/b"),
-        ("--root=/data", "--root=/x/v"),
-        ("/database /my/data http://host/data", "/database /my/data http://host/data"),
-        ("'/home/me';x", "'/x/h';x"),
-    ],
-)
-def test_paths_of_the_container_become_paths_of_the_machine(text: str, local: str) -> None:
-    assert localize(text, PATHS) == local
-
-
 def test_variables_are_expanded_as_kubernetes_does() -> None:
-    assert expand("$(A) $$(A) $(B) $A", {"A": "1"}) == "1 $(A) $(B) $A"
+    assert expand("$(A) $(B) $A", {"A": "1"}) == "1 $(B) $A"
 
 
 @pytest.fixture
@@ -928,26 +751,3 @@ def test_a_cluster_in_a_thread_is_reached_by_its_kubeconfig(
     assert server == elsewhere.url
     (node,) = httpx.get(f"{server}/api/v1/nodes").json()["items"]
     assert node["metadata"]["name"] == "demo-node"
-
-
-def test_nothing_outlives_a_cluster_that_is_killed(tmp_path: Path) -> None:
-    state = tmp_path / "state"
-    command = [sys.executable, "-m", "detailedspawner.demo.cluster", f"--state={state}"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as cluster:
-        assert cluster.stdout
-        config = json.loads(Path(cluster.stdout.readline().strip()).read_text())
-        url = f"{config['clusters'][0]['cluster']['server']}/api/v1/namespaces/default/pods"
-        spec = pod(sh("setsid sleep 60 & trap '' TERM; echo up; while :; do sleep 0.1; done"))
-        httpx.post(url, json={"metadata": {"name": "p"}, "spec": spec}).raise_for_status()
-        follow = {"watch": "true", "timeoutSeconds": str(SECONDS)}
-        with httpx.stream("GET", url, params=follow) as changes:
-            for line in changes.iter_lines():
-                if json.loads(line)["object"]["status"]["phase"] == "Running":
-                    break
-        assert len(processes_of(state / "pods")) > 1
-        cluster.send_signal(signal.SIGKILL)
-    for _ in range(SECONDS * 100):
-        if not processes_of(state / "pods"):
-            return
-        signal.sigtimedwait([], 0.01)
-    pytest.fail(f"still running: {processes_of(state / 'pods')}")

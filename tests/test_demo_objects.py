@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import io
+import tokenize
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import detailedspawner.demo
 from detailedspawner.demo.defaults import format_quantity, parse_quantity
 from detailedspawner.demo.errors import ApiError
-from detailedspawner.demo.store import Store
+from detailedspawner.demo.store import Store, selected
 
 from .demoobjects import Object, container, create, names, new_store, pod, uid_of
 
@@ -117,6 +122,11 @@ def test_equal_requests_and_limits_are_guaranteed(store: Store) -> None:
 OTHERS = [
     {"kind": "secrets", "body": {"stringData": {"a": "b"}}, "expected": {"data": {"a": "Yg=="}}},
     {"kind": "secrets", "body": {}, "expected": {"type": "Opaque"}},
+    {
+        "kind": "services",
+        "body": {"spec": {"selector": {}}},
+        "expected": {"spec": {"type": "ClusterIP", "sessionAffinity": "None"}},
+    },
     {"kind": "events", "body": {"reason": "R"}, "expected": {"source": {}, "firstTimestamp": None}},
     {
         "kind": "persistentvolumeclaims",
@@ -137,23 +147,14 @@ def test_other_objects_are_filled_in(store: Store, case: Object) -> None:
 def test_a_service_is_filled_in(store: Store) -> None:
     body = {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}
     spec = store.create("services", "default", body)["spec"]
-    assert spec["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80}]
+    assert spec["ports"] == [{"port": 80, "protocol": "TCP"}]
     assert spec["type"] == "ClusterIP"
-    assert spec["clusterIPs"] == [spec["clusterIP"]]
 
 
 def test_a_namespace_has_a_service_account(store: Store) -> None:
     made = store.create("namespaces", None, {"metadata": {"name": "ns"}})
-    assert made["metadata"]["labels"] == {"kubernetes.io/metadata.name": "ns"}
     assert made["status"] == {"phase": "Active"}
     assert names(store.list("serviceaccounts", "ns")) == ["default"]
-
-
-def test_generated_names_differ(store: Store) -> None:
-    bodies = [{"metadata": {"generateName": "a-"}, "spec": pod()["spec"]} for _ in range(20)]
-    made = [store.create("pods", "default", body)["metadata"]["name"] for body in bodies]
-    assert len(set(made)) == 20
-    assert all(name.startswith("a-") and len(name) == 7 for name in made)
 
 
 QUANTITIES = {
@@ -162,7 +163,10 @@ QUANTITIES = {
     "0.5": (Decimal("0.5"), "500m"),
     "1.5Gi": (Decimal(3 * 2**29), "1536Mi"),
     "1024Ki": (Decimal(2**20), "1Mi"),
-    "2k": (Decimal(2000), "2000"),
+    "2k": (Decimal(2000), "2k"),
+    "900G": (Decimal(900 * 10**9), "900G"),
+    "1e3": (Decimal(1000), "1k"),
+    "1.5": (Decimal("1.5"), "1500m"),
     "0": (Decimal(0), "0"),
 }
 
@@ -177,11 +181,9 @@ def test_quantities_are_numbers(text: str) -> None:
 # What the API server refuses, in its words.
 
 _REQUIRED = "Required value"
-_BAD_NAME = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
-    "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
-    r"for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
+_LABEL = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_BAD_NAME = f"regex used for validation is '{_SUBDOMAIN}'"
 REFUSED: list[Object] = [
     {"body": pod("taken"), "refusal": (409, "AlreadyExists", 'pods "taken" already exists')},
     {
@@ -189,16 +191,7 @@ REFUSED: list[Object] = [
         "refusal": (
             409,
             "AlreadyExists",
-            'object is being deleted: pods "ending" already exists',
-        ),
-    },
-    {
-        "body": pod(serviceAccountName="nobody"),
-        "refusal": (
-            403,
-            "Forbidden",
-            'pods "a" is forbidden: error looking up service account default/nobody: '
-            'serviceaccount "nobody" not found',
+            'pods "ending" already exists',
         ),
     },
     {
@@ -211,7 +204,7 @@ REFUSED: list[Object] = [
         "refusal": (
             400,
             "BadRequest",
-            "the namespace of the provided object does not match the namespace sent on the request",
+            "the namespace of the provided object is not that of the request",
         ),
     },
     {
@@ -223,7 +216,7 @@ REFUSED: list[Object] = [
         "refusal": (
             422,
             "Invalid",
-            'Pod "" is invalid: metadata.name: Required value: name or generateName is required',
+            'Pod "" is invalid: metadata.name: Required value',
         ),
     },
     {
@@ -239,8 +232,8 @@ REFUSED: list[Object] = [
         "refusal": (
             422,
             "Invalid",
-            'Pod "a" is invalid: [spec.containers[1].image: Required value, '
-            'spec.containers[1].name: Duplicate value: "main"]',
+            'Pod "a" is invalid: spec.containers[1].name: Duplicate value: "main", '
+            "spec.containers[1].image: Required value",
         ),
     },
     {
@@ -249,17 +242,6 @@ REFUSED: list[Object] = [
             422,
             "Invalid",
             'Pod "a" is invalid: spec.containers[0].volumeMounts[0].name: Not found: "home"',
-        ),
-    },
-    {
-        "body": pod(
-            containers=[container(resources={"requests": {"cpu": 2}, "limits": {"cpu": 1}})]
-        ),
-        "refusal": (
-            422,
-            "Invalid",
-            'Pod "a" is invalid: spec.containers[0].resources.requests: Invalid value: "2": '
-            "must be less than or equal to cpu limit of 1",
         ),
     },
     {
@@ -272,8 +254,22 @@ REFUSED: list[Object] = [
         ),
     },
     {
-        "body": {"kind": "Secret", **pod()},
-        "refusal": (400, "BadRequest", 'Secret in version "v1" cannot be handled as a Pod'),
+        "body": pod(terminationGracePeriodSeconds=-1),
+        "refusal": (
+            422,
+            "Invalid",
+            'Pod "a" is invalid: spec.terminationGracePeriodSeconds: Invalid value: "-1": '
+            "must be greater than or equal to 0",
+        ),
+    },
+    {
+        "body": pod(containers=[container(name="../b")]),
+        "refusal": (
+            422,
+            "Invalid",
+            'Pod "a" is invalid: spec.containers[0].name: Invalid value: "../b": '
+            f"regex used for validation is '{_LABEL}'",
+        ),
     },
     {
         "kind": "persistentvolumeclaims",
@@ -281,8 +277,7 @@ REFUSED: list[Object] = [
         "refusal": (
             422,
             "Invalid",
-            'PersistentVolumeClaim "c" is invalid: [spec.accessModes: Required value: at least 1 '
-            "access mode is required, spec.resources[storage]: Required value]",
+            'PersistentVolumeClaim "c" is invalid: spec.resources[storage]: Required value',
         ),
     },
 ]
@@ -306,7 +301,6 @@ def test_an_invalid_object_comes_with_its_causes(store: Store) -> None:
     assert refused.value.to_status() == {
         "kind": "Status",
         "apiVersion": "v1",
-        "metadata": {},
         "status": "Failure",
         "message": 'Pod "a" is invalid: spec.containers: Required value',
         "reason": "Invalid",
@@ -315,7 +309,6 @@ def test_an_invalid_object_comes_with_its_causes(store: Store) -> None:
             "kind": "Pod",
             "causes": [
                 {
-                    "reason": "FieldValueRequired",
                     "message": "Required value",
                     "field": "spec.containers",
                 }
@@ -345,24 +338,14 @@ QUOTAS: list[Object] = [
     {
         "hard": {"requests.cpu": "1500m", "limits.memory": "1Gi", "pods": "9"},
         "body": sized("b", "750m", "512Mi"),
-        "refusal": "exceeded quota: q, requested: limits.memory=512Mi,requests.cpu=750m, "
-        "used: limits.memory=1Gi,requests.cpu=1, limited: limits.memory=1Gi,requests.cpu=1500m",
+        "refusal": "exceeded quota: q, requested: limits.memory=512Mi, "
+        "used: limits.memory=1Gi, limited: limits.memory=1Gi",
     },
     {
-        "hard": {"requests.cpu": "2", "limits.memory": "4Gi"},
-        "body": pod("b"),
-        "refusal": "failed quota: q: must specify limits.memory for: main; requests.cpu for: main",
-    },
-    {
-        "hard": {"limits.cpu": "3"},
-        "body": sized(
-            "b",
-            "1",
-            "1Gi",
-            initContainers=[container("init", resources={"limits": {"cpu": "2500m"}})],
-        ),
-        "refusal": "exceeded quota: q, requested: limits.cpu=2500m, used: limits.cpu=1, "
-        "limited: limits.cpu=3",
+        "hard": {"requests.cpu": "1500m"},
+        "body": sized("b", "750m", "512Mi"),
+        "refusal": "exceeded quota: q, requested: requests.cpu=750m, "
+        "used: requests.cpu=1, limited: requests.cpu=1500m",
     },
     {
         "hard": {"requests.storage": "3Gi"},
@@ -395,3 +378,90 @@ def test_quotas(store: Store, case: Object) -> None:
         store.create(kind, "default", case["body"])
     assert refused.value.code == 403
     assert refused.value.message == f'{kind} "{name}" is forbidden: {case["refusal"]}'
+
+
+# What is no pod at all, or only nearly one.
+
+PLACES: list[tuple[str | int, ...]] = [
+    ("metadata",),
+    ("metadata", "name"),
+    ("metadata", "labels"),
+    ("metadata", "labels", "app"),
+    ("metadata", "ownerReferences"),
+    ("spec",),
+    ("spec", "terminationGracePeriodSeconds"),
+    ("spec", "volumes"),
+    ("spec", "containers"),
+    ("spec", "containers", 0),
+    ("spec", "containers", 0, "image"),
+    ("spec", "containers", 0, "env"),
+    ("spec", "containers", 0, "resources"),
+    ("spec", "containers", 0, "resources", "limits", "cpu"),
+]
+NONSENSE = [None, -5, 2**70, 1e300, "", "-1", "9" * 999 + "Ei", [], [None], [5], {}, {"a": [{}]}]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: ".".join(map(str, place)))
+@pytest.mark.parametrize("nonsense", NONSENSE, ids=lambda value: repr(value)[:12])
+def test_nonsense_is_refused_or_made_sense_of(
+    store: Store, place: tuple[str | int, ...], nonsense: Any
+) -> None:
+    given = container(env=[], resources={"limits": {"cpu": 1}})
+    body: Any = pod(labels={"app": "x"}, containers=[given])
+    inner = body
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = nonsense
+    code = 201
+    try:
+        store.create("pods", "default", body)
+    except ApiError as error:
+        code = error.code
+    assert code in (201, 400, 422)
+    assert len(store.list("pods", "default", selected("app!=y"))) == (code == 201)
+
+
+WRONG_TYPES: list[Object] = [
+    {"body": {"metadata": [], "spec": {}}, "found": "list", "field": "metadata"},
+    {"body": {"metadata": {"labels": "app"}}, "found": "str", "field": "metadata.labels"},
+    {"body": {"metadata": {"labels": {"a": 1}}}, "found": "int", "field": "metadata.labels[a]"},
+    {"body": {"spec": {"containers": {}}}, "found": "dict", "field": "spec.containers"},
+    {"body": {"spec": {"containers": [None]}}, "found": "NoneType", "field": "spec.containers[0]"},
+    {"body": {"spec": {"hostNetwork": 1}}, "found": "int", "field": "spec.hostNetwork"},
+]
+
+
+@pytest.mark.parametrize("case", WRONG_TYPES, ids=lambda case: case["field"])
+def test_a_wrong_type_is_named(store: Store, case: Object) -> None:
+    with pytest.raises(ApiError) as refused:
+        store.create("pods", "default", case["body"])
+    text = f"json: cannot unmarshal {case['found']} into field {case['field']}"
+    assert (refused.value.code, refused.value.message) == (400, text)
+
+
+def test_a_field_reference_says_of_which_version(store: Store) -> None:
+    reference = {"valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    given = container(env=[{"name": "POD_IP", **reference}])
+    made = store.create("pods", "default", pod(containers=[given]))
+    (variable,) = made["spec"]["containers"][0]["env"]
+    assert variable["valueFrom"]["fieldRef"] == {"apiVersion": "v1", "fieldPath": "status.podIP"}
+
+
+def test_the_stand_in_stays_small() -> None:
+    """It is no Kubernetes, and must not grow into one: lines of code in all of it."""
+    folder = Path(detailedspawner.demo.__file__).parent
+    assert sum(code_lines(path.read_text()) for path in folder.glob("*.py")) < 1500
+
+
+def code_lines(source: str) -> int:
+    """Count the lines that hold code, so neither docstrings nor comments nor blank ones."""
+    documented: set[int] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            documented |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    nothing = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    code: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in (*nothing, tokenize.ENDMARKER):
+            code |= set(range(token.start[0], token.end[0] + 1))
+    return len(code - documented)

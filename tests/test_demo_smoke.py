@@ -17,7 +17,7 @@ import httpx
 import psutil
 import pytest
 
-from detailedspawner.demo.checks import free_port
+from .behaviour.hub import free_port
 
 pytestmark = [pytest.mark.smoke, pytest.mark.timeout(420)]
 

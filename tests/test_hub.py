@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from jupyterhub.handlers.base import BaseHandler
 from jupyterhub.spawner import Spawner
+from jupyterhub.user import User
 from kubernetes_asyncio.client import ApiException
 from kubespawner import KubeSpawner
 from tornado import web
 
 from detailedspawner import hub
+from detailedspawner.hub.noticing import FLAGS
 
 PRIVATE = [
     {"owner": KubeSpawner, "name": "_start_reflector", "takes": ["kind", "reflector_class"]},
@@ -22,6 +27,7 @@ PRIVATE = [
     {"owner": KubeSpawner, "name": "_get_pod_url", "takes": ["pod"]},
     {"owner": KubeSpawner, "name": "_expand_all", "takes": ["src"]},
     {"owner": KubeSpawner, "name": "_sorted_dict_values", "takes": []},
+    {"owner": User, "name": "_delete_spawner", "takes": ["name_or_spawner"]},
 ]
 
 
@@ -35,9 +41,23 @@ def test_a_private_method_is_there_and_takes_what_is_passed(row: dict[str, Any])
     ).replace("`_sorted_dict_values`", "`KubeSpawner._sorted_dict_values`")
 
 
-def test_a_private_attribute_is_there() -> None:
-    assert hasattr(Spawner, "_log_name")
-    assert "`Spawner._log_name`" in hub.__doc__
+@pytest.mark.parametrize("name", ["_log_name", "_spawn_future"])
+def test_a_private_attribute_is_there(name: str) -> None:
+    assert hasattr(Spawner, name)
+    assert f"`Spawner.{name}`" in hub.__doc__
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_the_hub_keeps_what_it_is_doing_in_a_flag(name: str) -> None:
+    assert isinstance(vars(Spawner)[name], bool)
+    assert f"`{name}`" in hub.__doc__.replace("Spawner._spawn", "_spawn")
+
+
+def test_the_hub_keeps_the_start_and_counts_failures_where_they_are_looked_for() -> None:
+    source = inspect.getsource(BaseHandler.spawn_single_user)
+    assert "spawner._spawn_future = maybe_future(finish_user_spawn())" in source
+    assert "self.settings['failure_count'] += 1" in source
+    assert "failure_limit = spawner.consecutive_failure_limit" in source
 
 
 def test_kubespawner_creates_its_pod_through_the_method_that_is_replaced() -> None:
@@ -72,3 +92,42 @@ def test_a_start_ends_with_the_sentence_and_the_right_kind(users: bool, below_50
     assert error.jupyterhub_html_message == "50 % is &lt;b&gt;"  # type: ignore[attr-defined]
     # the Hub logs it this way
     assert "50 %" in str(error)
+
+
+MISTAKES = [
+    {"error": web.HTTPError(403), "counts": True, "left": 4},
+    {"error": hub.spawn_error("x", "x", "image", users=True), "counts": True, "left": 4},
+    {"error": hub.spawn_error("x", "x", "node", users=False), "counts": True, "left": 5},
+    {"error": web.HTTPError(500), "counts": True, "left": 5},
+    {"error": ValueError("x"), "counts": True, "left": 5},
+    # JupyterHub 6 tells by itself
+    {"error": web.HTTPError(403), "counts": False, "left": 5},
+]
+
+
+@pytest.mark.parametrize("row", MISTAKES, ids=lambda row: f"{row['error']!r} {row['counts']}")
+async def test_a_users_mistake_does_not_count(
+    row: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub.servers, "COUNTS_MISTAKES", row["counts"])
+    settings = {"failure_count": 4}
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    limits = []
+
+    def as_the_hub(_: Any) -> None:
+        settings["failure_count"] += 1
+        limits.append(spawner.consecutive_failure_limit)
+
+    future.add_done_callback(as_the_hub)
+    handler = SimpleNamespace(settings=settings)
+    spawner = SimpleNamespace(_spawn_future=future, handler=handler, consecutive_failure_limit=5)
+    hub.forgive_failure(spawner, row["error"])
+    hub.forgive_failure(spawner, row["error"])
+    future.set_exception(row["error"])
+    await asyncio.wait({future})
+    future.exception()
+    await asyncio.sleep(0)
+    assert settings["failure_count"] == row["left"]
+    # 0 is no limit, so that the Hub does not end meanwhile
+    assert limits == [0 if row["left"] == 4 else 5]
+    assert spawner.consecutive_failure_limit == 5

@@ -20,7 +20,7 @@ from detailedspawner._version import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATES = ROOT / "templates"
-WHEEL_LIMIT = 200_000  # bytes
+WHEEL_LIMIT = 270_000
 
 ASK_INSTALLATION = """
 import importlib.metadata, json

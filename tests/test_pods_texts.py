@@ -7,7 +7,7 @@ import string
 
 import pytest
 
-from detailedspawner.pods import TEXTS, PodSettings, judge
+from detailedspawner.pods import TEXTS, PodSettings, Replacement, judge, read_messages
 from detailedspawner.pods.details import detail, exec_error, pull_error, raw_detail
 from detailedspawner.pods.exit_codes import exit_meaning
 from detailedspawner.pods.settings import DEFAULT_GRACES
@@ -115,28 +115,80 @@ def test_kinds_of_pull_errors_have_texts() -> None:
 PULL = make_pod(waiting("notebook", "ErrImagePull", "manifest unknown"))
 
 
+NOT_FOUND = "There is no image img:1."
+CHECK = "Check its name and its tag for typing errors."
+
+
 @pytest.mark.parametrize(
     ("texts", "message", "hint"),
     [
         ({"pull.not_found": ("Kein Bild {image}!", "Frag {nobody}")}, "Kein Bild img:1!", "Frag"),
-        ({"pull": ("Any pull", None)}, "Any pull", None),
-        ({"pull": ("Any", None), "pull.not_found": ("This", None)}, "This", None),
+        # our hint was not made for another message
+        ({"pull": ("Any pull",)}, "Any pull", None),
+        ({"pull.not_found": (None, "Ask Bob.")}, NOT_FOUND, "Ask Bob."),
+        ({"pull.not_found": (None, None, "https://h.example")}, NOT_FOUND,
+         f"{CHECK} https://h.example"),
+        ({"pull": ("New.", None, "https://h.example/{x}")}, "New.", "https://h.example/{x}"),
+        # the most precise one wins: a key of the table, a reason, a group
+        ({"pull": ("Any",), "pull.not_found": ("This",)}, "This", None),
+        ({"pull": ("Any",), "ErrImagePull": ("Err",)}, "Err", None),
+        ({"ErrImagePull": ("Err",), "pull.not_found": ("This",)}, "This", None),
+        ({"ImagePullBackOff": ("Other",)}, NOT_FOUND, CHECK),
         # A text that cannot be filled is not used
-        ({"pull": ("{", None)}, "There is no image img:1.", None),
-        ({"pull": ("{0}", None)}, "There is no image img:1.", None),
-        ({"pull": ("{image.x}", None)}, "There is no image img:1.", None),
+        ({"pull": ("{",)}, NOT_FOUND, None),
+        ({"pull": ("{0}",)}, NOT_FOUND, None),
+        ({"pull": ("{image.x}",)}, NOT_FOUND, None),
     ],
-)
+)  # fmt: skip
 def test_a_text_is_a_setting(
-    texts: dict[str, tuple[str, str | None]], message: str, hint: str | None
+    texts: dict[str, tuple[str | None, ...]], message: str, hint: str | None
 ) -> None:
     pod = make_pod(
         waiting("notebook", "ErrImagePull", "manifest unknown"),
         containers=[container("notebook", "img:1")],
     )
-    problem = judge(pod, now=BEGIN, settings=PodSettings(texts=texts)).problem
+    replacements = {key: Replacement(*text) for key, text in texts.items()}
+    problem = judge(pod, now=BEGIN, settings=PodSettings(texts=replacements)).problem
     assert problem is not None
     assert (problem.message, problem.hint) == (message, hint)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"ErrImagPull": "x"}, "did you mean ErrImagePull?"),
+        ({"zzzzzzzzz": "x"}, "no known reason"),
+        ({3: "x"}, "no known reason"),
+        ({"pull": ""}, "not empty"),
+        ({"pull": None}, "needs a text"),
+        ({"pull": {}}, "needs a text"),
+        ({"pull": {"massage": "x"}}, "known are message, hint, help_url"),
+        ({"pull": {"message": 3}}, "must be text"),
+        ({"pull": {"help_url": "javascript:alert(1)"}}, "http://"),
+        ({"pull": {"hint": "{"}}, "brace"),
+        ({"pull": "the {imege}"}, "known are account, "),
+        ({"pull": "the {}"}, "known are account, "),
+    ],
+)
+def test_a_wrong_text_is_refused_by_name(given: dict[object, object], says: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)):
+        read_messages(given)
+
+
+def test_texts_are_read_in_both_forms() -> None:
+    given = {"pull": "The {image}.", "crash": {"hint": "H", "help_url": "https://x.example"}}
+    assert read_messages(given) == {
+        "pull": Replacement("The {image}."),
+        "crash": Replacement(None, "H", "https://x.example"),
+    }
+
+
+def test_secrets_are_hidden_in_an_administrators_words_too() -> None:
+    pod = make_pod(waiting("notebook", "CreateContainerError", "token=abcdef12"))
+    texts = {"CreateContainerError": Replacement("It said {detail}.")}
+    problem = judge(pod, now=BEGIN, settings=PodSettings(texts=texts)).problem
+    assert problem is not None
+    assert problem.message == "It said token=(hidden)."
 
 
 def test_a_rule_that_is_no_regular_expression_is_skipped() -> None:

@@ -190,7 +190,7 @@ def test_refusal(code: int, reason: str, verdict: str, severity: str) -> None:
             "not allowed",
         ),
         ("maximum memory usage per Container is 2Gi, but limit is 4Gi", "limits of the cluster"),
-        ('violates PodSecurity "restricted:latest": privileged', "rule of the cluster"),
+        ('violates PodSecurity "restricted:latest": privileged', 'level "restricted"'),
         ('admission webhook "policy.example" denied the request: no latest tag', "no latest tag"),
         ("something else", "refused the server (something else)"),
     ],

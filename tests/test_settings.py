@@ -31,6 +31,12 @@ WRONG = [
     {"trait": "failure_graces", "value": {"crash": "3"}, "says": "{'crash': '3'}"},
     {"trait": "failure_graces", "value": {"crash": float("nan")}, "says": "nan"},
     {"trait": "failure_graces", "value": {"crash": True}, "says": "True"},
+    {"trait": "progress_timeout", "value": -1, "says": "-1"},
+    {"trait": "progress_timeout", "value": float("inf"), "says": "inf"},
+    {"trait": "progress_timeout", "value": "soon", "says": "'soon'"},
+    {"trait": "failure_messages", "value": {"ErrImagPull": "x"}, "says": "ErrImagePull"},
+    {"trait": "failure_messages", "value": {"pull": {"hnt": "x"}}, "says": "'hnt'"},
+    {"trait": "failure_messages", "value": ["pull"], "says": "['pull']"},
 ]
 
 
@@ -59,6 +65,7 @@ RIGHT = [
     {"completing_containers": ["report", "once-*"]},
     {"log_tail_containers": []},
     {"failure_graces": {"crash": 0, "pull_definite": None, "config": 2.5}},
+    {"failure_messages": {"OOMKilled": {"help_url": "https://help.example/memory"}}},
 ]
 
 
@@ -68,6 +75,8 @@ def test_right_values_reach_the_judgement(values: dict[str, Any]) -> None:
     settings = DetailedTraits(**values).pod_settings()
     if "failure_graces" in values:
         assert settings.graces == {**DEFAULT_GRACES, **values["failure_graces"]}
+    elif "failure_messages" in values:
+        assert settings.texts["OOMKilled"].help_url == "https://help.example/memory"
     elif "log_tail_containers" in values:
         assert settings.log_tail_containers == ()
     else:
@@ -82,6 +91,18 @@ def test_a_dict_that_came_in_past_validation_is_checked_when_used() -> None:
     traits.step_names["git"] = ""
     with pytest.raises(TraitError, match="step_names"):
         traits.pod_settings()
+
+
+def test_a_text_that_came_in_past_validation_is_checked_when_used() -> None:
+    traits = DetailedTraits(failure_messages={"crash": "x"})
+    traits.failure_messages["crash"] = ""
+    with pytest.raises(TraitError, match="failure_messages"):
+        traits.pod_settings()
+
+
+@pytest.mark.parametrize("value", [None, 0, 2.5, 600])
+def test_a_start_without_progress_can_be_given_a_time(value: float | None) -> None:
+    assert DetailedTraits(progress_timeout=value).progress_timeout == value
 
 
 def test_an_unknown_trait_is_refused_with_the_nearest_name() -> None:

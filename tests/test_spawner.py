@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Callable
 from types import SimpleNamespace
@@ -20,7 +21,9 @@ from detailedspawner import DetailedKubeSpawner
 from detailedspawner.demo.api import make_app
 from detailedspawner.demo.store import Store
 from detailedspawner.hub import START_ID_ANNOTATION, HubKubeSpawner
+from detailedspawner.hub.noticing import FLAGS
 from detailedspawner.probe import close_session
+from detailedspawner.record import read_line
 
 READY = {"type": "Ready", "status": "True"}
 RUNNING = {"running": {"startedAt": "2025-11-30T12:00:00Z"}}
@@ -233,7 +236,7 @@ async def test_a_refused_pod_ends_the_start_with_the_answer(cluster: Cluster, ma
     status = spawner.detailed_status()
     assert status.state.value == "failed"
     (failed,) = [step for step in status.details if step.status.value == "failed"]
-    sentence = f"{status.message} {failed.hint}"
+    sentence = f"{status.message} {failed.hint} (start {status.start_id})"
     assert caught.value.jupyterhub_message == sentence  # type: ignore[attr-defined]
     assert "scripted 403" in status.message
     assert len(status.details) == 3
@@ -331,6 +334,51 @@ async def test_the_deadline_names_the_step(cluster: Cluster, make: Make) -> None
         await asyncio.wait_for(start, 5)
 
 
+async def test_a_start_without_progress_ends(cluster: Cluster, make: Make) -> None:
+    start = await started(cluster, make(progress_timeout=1))
+    with pytest.raises(Exception, match=r"Finding a machine.*nothing has changed for 1 seconds"):
+        await asyncio.wait_for(start, 5)
+
+
+async def test_each_start_is_one_line_of_the_log(
+    cluster: Cluster, make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    spawner = make()
+    start = await started(cluster, spawner)
+    cluster.move()
+    await start
+    (record,) = filter(None, (read_line(line) for line in caplog.text.splitlines()))
+    assert (record["outcome"], record["user"], record["server"]) == ("ready", "alice", "")
+    assert record["start_id"] == spawner.detailed_status().start_id
+
+
+async def test_the_last_failure_outlives_the_hub(cluster: Cluster, make: Make) -> None:
+    cluster.refusals["POST", "pods"] = [403]
+    before = make()
+    with pytest.raises(Exception, match="403"):
+        await before.start()
+    # in this order the Hub does it
+    await before.run_post_stop_hook()
+    state = json.loads(json.dumps(before.get_state()))
+    failed = before.detailed_status()
+    before.last_statuses.clear()
+    after = make()
+    after.load_state(state)
+    assert after.detailed_snapshot() == failed.to_dict()
+
+
+async def test_what_an_option_hides_is_hidden_everywhere(cluster: Cluster, make: Make) -> None:
+    spawner = make()
+    spawner.user_options = {"git_token": "hunter2-hunter2"}
+    start = await started(cluster, spawner)
+    spawner.report("cloning with hunter2-hunter2")
+    assert "hunter2" not in json.dumps(spawner.detailed_snapshot())
+    assert "cloning with" in json.dumps(spawner.detailed_snapshot())
+    cluster.move()
+    await start
+
+
 async def test_options_are_loaded_once_and_before_the_start(cluster: Cluster, make: Make) -> None:
     loads: list[str] = []
 
@@ -352,7 +400,7 @@ async def test_options_are_loaded_once_and_before_the_start(cluster: Cluster, ma
 
 
 def test_no_private_name_of_kubespawner_is_taken_by_accident() -> None:
-    replaced = {"_start_reflector", "_start_watching_events", "_make_create_pod_request"}
+    replaced = {"_start_reflector", "_start_watching_events", "_make_create_pod_request", *FLAGS}
     own = {
         name
         for owner in DetailedKubeSpawner.__mro__
@@ -595,6 +643,27 @@ async def test_a_restarted_hub_finishes_a_start(
     await notebook.listen()
     assert await asyncio.wait_for(url, 5) == "http://127.0.0.9:8888"
     assert "detailedspawner" not in after.get_state()
+
+
+async def test_a_start_that_a_restarted_hub_finishes_can_be_cancelled(
+    cluster: Cluster, make: Make
+) -> None:
+    before = make()
+    start = await started(cluster, before)
+    kept = {"start_id": before.detailed_status().start_id, "began": time.time()}
+    start.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await start
+    after = make()
+    after.load_state({"pod_name": "jupyter-alice", "detailedspawner": kept})
+    after.server = SimpleNamespace(base_url="/user/alice/", url="http://x/")
+    url = asyncio.ensure_future(after.get_url())
+    await until(lambda: after.detailed_status().start_id == kept["start_id"])
+    after.cancel_start()
+    # what the Hub asks there in vain is over soon
+    assert await asyncio.wait_for(url, 1) == "http://x/"
+    assert after.http_timeout == 1
+    assert not after.ready
 
 
 async def test_a_start_that_had_no_pod_yet_was_interrupted(cluster: Cluster, make: Make) -> None:

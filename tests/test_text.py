@@ -7,15 +7,8 @@ import time
 
 import pytest
 
-from detailedspawner.models.text import (
-    HIDDEN,
-    LONGEST_TEXT,
-    clean,
-    cut,
-    last_lines,
-    readable_name,
-    without_secrets,
-)
+from detailedspawner.models.redaction import HIDDEN, LONGEST_TEXT
+from detailedspawner.models.text import clean, cut, last_lines, readable_name
 
 ESC = "\x1b"
 
@@ -44,29 +37,6 @@ ESC = "\x1b"
 )
 def test_one_clean_line(raw: str, shown: str) -> None:
     assert clean(raw) == shown
-
-
-@pytest.mark.parametrize(
-    ("raw", "shown"),
-    [
-        ("get https://ada:pw1234@git.example/x", "get https://git.example/x"),
-        ("get https://token@git.example/x", "get https://git.example/x"),
-        ("PASSWORD=hunter22 x", f"PASSWORD={HIDDEN} x"),
-        ("db_password: hunter22", f"db_password: {HIDDEN}"),
-        ('{"api_key": "abcdef"}', f'{{"api_key": "{HIDDEN}"}}'),
-        ("Authorization: Bearer abcdefgh12345678", f"Authorization: Bearer {HIDDEN}"),
-        ("ghp_" + "a" * 36, HIDDEN),
-        ("AKIA" + "Z" * 16, HIDDEN),
-        ("eyJhbGciOiJI.eyJzdWIiOiIx.c2ln", HIDDEN),
-        # What only looks a little like a secret stays
-        ('secret "user-gitconfig" not found', 'secret "user-gitconfig" not found'),
-        ("failed to sync secret cache: timed out", "failed to sync secret cache: timed out"),
-        ("mail ada@example.org", "mail ada@example.org"),
-        ("see https://example.org/@ada", "see https://example.org/@ada"),
-    ],
-)
-def test_credentials_are_hidden(raw: str, shown: str) -> None:
-    assert without_secrets(raw) == shown
 
 
 def test_a_credential_at_the_cut_is_hidden_as_well() -> None:

@@ -19,10 +19,8 @@ c.KubeSpawner.start_timeout = 120
 c.KubeSpawner.profile_list = PROFILES
 c.DetailedKubeSpawner.step_names = STEP_NAMES
 
-# The launcher chose the addresses and started the proxy.
 c.JupyterHub.bind_url = os.environ["DEMO_URL"]
 c.JupyterHub.hub_bind_url = os.environ["DEMO_HUB_URL"]
-c.ConfigurableHTTPProxy.should_start = False
 c.ConfigurableHTTPProxy.api_url = os.environ["DEMO_PROXY_API_URL"]
 
 # Whoever has the password that the launcher shows may sign in under any name.

@@ -1,8 +1,4 @@
-"""Starts the demo's parts, tells when the Hub answers, and leaves no process behind.
-
-The Hub and the proxy run in sessions of their own: a Ctrl-C in the terminal reaches this
-process only, which then ends the others one after the other.
-"""
+"""Starts the demo's cluster and Hub, tells when it answers, and leaves no process behind."""
 
 from __future__ import annotations
 
@@ -12,17 +8,18 @@ import os
 import secrets
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 from pathlib import Path
 
 import aiohttp
 
-from .checks import free_port
+from . import processes
 from .cluster import Cluster
 
 _ANSWER_SECONDS = 90
-# The Hub ends its users' servers first, each within its pod's grace period.
+# The Hub ends its users' servers first, each within its pod's grace period, and then its proxy.
 _STOP_SECONDS = 20
 _WELCOME = """
 The Hub answers at {DEMO_URL}
@@ -36,109 +33,64 @@ Ctrl-C stops everything and removes what it made.
 """
 
 
-class DemoError(Exception):
-    """The demo cannot run; the message is for whoever started it."""
-
-
-async def run(port: int, base_url: str) -> None:
-    """Run the demo until SIGINT, SIGTERM or SIGHUP; raise DemoError if a part of it fails."""
+async def run(port: int, base_url: str) -> str | None:
+    """Run the demo until SIGINT, SIGTERM or SIGHUP; return what was wrong if it ends by itself."""
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    parent = os.environ.get("DEMO_STATE") or None
-    if parent is not None:
-        Path(parent).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(
-        prefix="detailedspawner-", dir=parent, ignore_cleanup_errors=True
+        prefix="detailedspawner-", dir=os.environ.get("DEMO_STATE"), ignore_cleanup_errors=True
     ) as folder:
-        settings = _settings(folder, port, base_url)
-        proxy = _proxy_command(port, settings)
+        settings, log = _settings(folder, port, base_url), Path(folder) / "hub.log"
+        if not shutil.which("configurable-http-proxy", path=settings["PATH"]):
+            return "configurable-http-proxy is not on PATH; `make demo` fetches it."
         config = Path(__file__).with_name("jupyterhub_config.py")
-        hub = [sys.executable, "-m", "jupyterhub", f"--config={config}"]
+        command = [sys.executable, "-m", "jupyterhub", f"--config={config}"]
         async with Cluster(Path(folder) / "cluster") as cluster:
             cluster.kubeconfig(Path(settings["KUBECONFIG"]))
-            stopped = asyncio.create_task(stop.wait())
-            parts = [
-                asyncio.create_task(_announce(settings)),
-                asyncio.create_task(_keep("hub", hub, settings)),
-                asyncio.create_task(_keep("proxy", proxy, settings)),
-            ]
-            done, _ = await asyncio.wait([stopped, *parts], return_when=asyncio.FIRST_COMPLETED)
+            with log.open("wb") as output:
+                # In a session of its own: Ctrl-C in the terminal reaches only this process.
+                hub = await processes.start(command, os.environ | settings, log.parent, output)
+            waits = (stop.wait(), hub.wait(), _announce(settings))
+            tasks = [asyncio.create_task(wait) for wait in waits]
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             print("\nStopping the demo.", flush=True)
-            for part in parts:
-                part.cancel()
-                await asyncio.wait([part])
-        if not stop.is_set():
-            await done.pop()  # raises what went wrong
+            for task in tasks:
+                task.cancel()
+            tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-20:]
+            await processes.stop(hub, f"DEMO_STATE={folder}", _STOP_SECONDS)
+    return None if stop.is_set() else "\n".join(["the end of the Hub's log:", *tail])
 
 
 def _settings(folder: str, port: int, base_url: str) -> dict[str, str]:
-    """What the Hub and the proxy read from their environment."""
+    """Return what the Hub and its proxy read from their environment."""
     return {
         # This Python's own commands come first, as in an activated environment.
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
-        "CONFIGPROXY_AUTH_TOKEN": secrets.token_hex(32),
         # Empty, since inside a pod the client would prefer that pod's own cluster.
         "KUBERNETES_SERVICE_HOST": "",
         "KUBECONFIG": f"{folder}/kubeconfig",
         "DEMO_STATE": folder,
         "DEMO_URL": f"http://127.0.0.1:{port}{base_url}",
-        "DEMO_HUB_URL": f"http://127.0.0.1:{free_port()}{base_url}hub/",
-        "DEMO_PROXY_API_URL": f"http://127.0.0.1:{free_port()}",
+        "DEMO_HUB_URL": f"http://127.0.0.1:{_free_port()}{base_url}hub/",
+        "DEMO_PROXY_API_URL": f"http://127.0.0.1:{_free_port()}",
         "DEMO_PASSWORD": os.environ.get("DEMO_PASSWORD") or secrets.token_hex(4),
         "DEMO_ADMIN_PASSWORD": secrets.token_hex(16),
     }
 
 
-def _proxy_command(port: int, settings: dict[str, str]) -> list[str]:
-    command = shutil.which("configurable-http-proxy", path=settings["PATH"])
-    if command is None:
-        raise DemoError("configurable-http-proxy is not on PATH; `make demo` fetches it.")
-    api_port = settings["DEMO_PROXY_API_URL"].rpartition(":")[2]
-    public = ["--ip=127.0.0.1", f"--port={port}", "--log-level=warn"]
-    api = ["--api-ip=127.0.0.1", f"--api-port={api_port}"]
-    return [command, *public, *api, f"--error-target={settings['DEMO_HUB_URL']}error"]
-
-
-async def _keep(name: str, command: list[str], settings: dict[str, str]) -> None:
-    """Run a process until cancelled; raise DemoError with the end of its log if it ends before."""
-    log = Path(settings["DEMO_STATE"]) / f"{name}.log"
-    with log.open("wb") as output:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=log.parent,
-            env=os.environ | settings,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-    try:
-        await process.wait()
-    finally:
-        if process.returncode is None:
-            process.terminate()
-            try:
-                await asyncio.wait_for(process.wait(), _STOP_SECONDS)
-            except asyncio.TimeoutError:
-                process.kill()
-                await process.wait()
-    tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-20:]
-    raise DemoError("\n".join([f"the {name} ended; the end of its log:", *tail]))
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
 
 
 async def _announce(settings: dict[str, str]) -> None:
-    """Say how to sign in once the Hub itself answers through the proxy; then wait for the end."""
-    deadline = asyncio.get_running_loop().time() + _ANSWER_SECONDS
-    timeout = aiohttp.ClientTimeout(total=5)
-    async with aiohttp.ClientSession(timeout=timeout) as session:
-        while True:
+    """Say how to sign in once the Hub answers through its proxy; return if it never does."""
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
+        for _ in range(_ANSWER_SECONDS * 5):
             with contextlib.suppress(aiohttp.ClientError, asyncio.TimeoutError):
                 async with session.get(f"{settings['DEMO_URL']}hub/api/") as answer:
                     if answer.status == 200:
-                        break
-            if asyncio.get_running_loop().time() > deadline:
-                raise DemoError(f"the Hub did not answer within {_ANSWER_SECONDS} s.")
+                        print(_WELCOME.format(**settings), flush=True)
+                        await asyncio.Event().wait()
             await asyncio.sleep(0.2)
-    print(_WELCOME.format(**settings), flush=True)
-    await asyncio.Event().wait()

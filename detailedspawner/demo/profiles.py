@@ -1,4 +1,4 @@
-"""What the demo offers to start: two starts that work, a slow one and three that fail."""
+"""What the demo offers to start: three starts that work, one of them slow, and three that fail."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ def _service(name: str, seconds: int, **more: Any) -> dict[str, Any]:
 
 
 def _profile(name: str, description: str, **override: Any) -> dict[str, Any]:
-    return {
-        "slug": name.lower().replace(" ", "-"),
-        "display_name": name,
-        "description": description,
-        "kubespawner_override": override,
-    }
+    texts = {"display_name": name, "description": description}
+    return {"slug": name.lower().replace(" ", "-"), **texts, "kubespawner_override": override}
 
 
-_INIT_CONTAINERS = [
+_NO_CLONE = "sleep 2; echo 'fatal: repository https://git.example.org/none not found'; exit 1"
+_FAILING = [_container("git-clone", _NO_CLONE)]
+_SIDECARS = [_service("git-sidecar", 3)]
+_INITS = [
     _container("init-certificates", "echo adding the certificate authority; sleep 2"),
     _container("download-image", "echo downloading the session image; sleep 3"),
     _container("git-clone", "echo cloning the repository; sleep 4"),
@@ -43,27 +42,16 @@ _INIT_CONTAINERS = [
     _service("git-proxy", 1, restartPolicy="Always"),
     _service("oauth2-proxy", 2, restartPolicy="Always"),
 ]
-_FAILING_CLONE = "sleep 2; echo 'fatal: repository https://git.example.org/none not found'; exit 1"
-
+# Far shorter than by default, which leaves time for an image that has just been pushed.
+_ABSENT: dict[str, Any] = {"image": "no-such-image:1", "failure_graces": {"pull_definite": 15}}
+_SEVEN = "Seven containers: three prepare, three run along, and JupyterLab."
+_NO_ROOM = "Fails: no machine has so much memory. Room may come, so it waits for 45 seconds."
+_NO_REPOSITORY = "Fails: the repository cannot be cloned."
 PROFILES = [
     _profile("JupyterLab", "A plain start: one container.") | {"default": True},
-    _profile(
-        "Session with repository",
-        "Seven containers: three prepare, three run along, and JupyterLab.",
-        init_containers=_INIT_CONTAINERS,
-        extra_containers=[_service("git-sidecar", 3)],
-    ),
+    _profile("Session with repository", _SEVEN, init_containers=_INITS, extra_containers=_SIDECARS),
     _profile("Large image", "An image that takes 8 seconds to download.", image="slow:1"),
-    _profile("Missing image", "Fails: there is no such image.", image="no-such-image:1"),
-    _profile(
-        "Failing preparation",
-        "Fails: the repository cannot be cloned.",
-        init_containers=[_container("git-clone", _FAILING_CLONE)],
-    ),
-    _profile(
-        "Too large",
-        "Fails: no machine has so much memory. Room may come, so it waits for 45 seconds.",
-        mem_guarantee="900G",
-        start_timeout=45,
-    ),
+    _profile("Missing image", "Fails: there is no such image.", **_ABSENT),
+    _profile("Failing preparation", _NO_REPOSITORY, init_containers=_FAILING),
+    _profile("Too large", _NO_ROOM, mem_guarantee="900G", start_timeout=45),
 ]

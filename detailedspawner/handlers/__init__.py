@@ -2,24 +2,74 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
+from jupyterhub.apihandlers import users
+from jupyterhub.handlers import pages
 from jupyterhub.handlers.static import CacheControlStaticFilesHandler
 
 from ..paths import static_path
+from .form import SpawnHandler
+from .hub import HealthAPIHandler, NamespaceListAPIHandler
+from .openapi import OpenAPIHandler
+from .profiles import ProfileListAPIHandler
+from .progress import ProgressAPIHandler
+from .servers import ServerListAPIHandler, UserServersAPIHandler
 from .status import ServerStatusAPIHandler
+from .user_server import UserServerAPIHandler
 
 API = r"/api/detailedspawner"
 
 
 def extra_handlers() -> list[Any]:
     """Return what goes into `JupyterHub.extra_handlers`; paths get the Hub's prefix."""
-    return [
+    served = [
         (API + r"/users/([^/]+)/server/status", ServerStatusAPIHandler),
         (API + r"/users/([^/]+)/servers/([^/]*)/status", ServerStatusAPIHandler),
+        (API + r"/users/([^/]+)/servers", UserServersAPIHandler),
+        (API + r"/servers", ServerListAPIHandler),
+        (API + r"/profiles", ProfileListAPIHandler),
+        (API + r"/namespaces", NamespaceListAPIHandler),
+        (API + r"/openapi\.yaml", OpenAPIHandler),
+    ]
+    health = API + r"/health"
+    patterns = [health, *(pattern for pattern, _ in served)]
+    return [
+        *served,
+        (health, HealthAPIHandler, {"patterns": patterns}),
         (
             r"/detailedspawner/static/(.*)",
             CacheControlStaticFilesHandler,
             {"path": str(static_path())},
         ),
     ]
+
+
+def first_handlers() -> list[Any]:
+    """Return what answers in place of the Hub's own handlers, on the same paths."""
+    ours = {
+        users.UserServerAPIHandler: UserServerAPIHandler,
+        users.SpawnProgressAPIHandler: ProgressAPIHandler,
+        pages.SpawnHandler: SpawnHandler,
+    }
+    return [
+        (pattern, ours[handler])
+        for pattern, handler, *_ in [*users.default_handlers, *pages.default_handlers]
+        if handler in ours
+    ]
+
+
+# the applications that have them
+_placed: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def place_first(app: Any) -> bool:
+    """Put our handlers before the Hub's, once; False if it has no application yet."""
+    application = getattr(app, "tornado_application", None)
+    if application is None:
+        return False
+    if application not in _placed:
+        _placed.add(application)
+        application.add_handlers(".*$", app.add_url_prefix(app.hub_prefix, first_handlers()))
+    return True

@@ -1,16 +1,15 @@
 """The status of one server, as every reader gets it.
 
 The values are frozen, so one computed status can be handed to many readers.
-They hold only what the server's owner may see. Times are seconds since the
-epoch (UTC) inside the program and ISO 8601 with milliseconds in `to_dict()`.
+They hold only what the server's owner may see.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from datetime import datetime, timezone
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+
+from .values import Value
 
 
 class ServerState(str, Enum):
@@ -65,40 +64,8 @@ class HealthStatus(str, Enum):
     UNHEALTHY = "unhealthy"
 
 
-def iso_time(seconds: float) -> str:
-    """Write a time (seconds since the epoch) as ISO 8601 UTC with milliseconds."""
-    moment = datetime.fromtimestamp(seconds, tz=timezone.utc)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _plain(name: str, value: object) -> object:
-    """Turn one field into what JSON can hold; times go by the name of their field."""
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, _Value):
-        return value.to_dict()
-    if isinstance(value, tuple):
-        return [_plain(name, item) for item in value]
-    if isinstance(value, float) and (name == "at" or name.endswith("_at")):
-        return iso_time(value)
-    return value
-
-
-class _Value:
-    """Shared by the dataclasses below: one way to become a plain dict."""
-
-    __slots__ = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form: snake_case keys, ISO 8601 times, no enums."""
-        return {
-            item.name: _plain(item.name, getattr(self, item.name))
-            for item in fields(self)  # type: ignore[arg-type]
-        }
-
-
 @dataclass(frozen=True, slots=True)
-class Step(_Value):
+class Step(Value):
     """One named step of a start; containers that share a name share a step."""
 
     step: str
@@ -114,7 +81,7 @@ class Step(_Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Container(_Value):
+class Container(Value):
     """One container of the pod, in the order of the pod's spec."""
 
     name: str
@@ -129,7 +96,7 @@ class Container(_Value):
 
 
 @dataclass(frozen=True, slots=True)
-class HealthCheck(_Value):
+class HealthCheck(Value):
     """The outcome of the last health check, in a word and in a sentence."""
 
     at: float
@@ -138,7 +105,7 @@ class HealthCheck(_Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Health(_Value):
+class Health(Value):
     """Whether the server answered, and how often in a row it did not."""
 
     status: HealthStatus = HealthStatus.DISABLED
@@ -149,7 +116,7 @@ class Health(_Value):
 
 
 @dataclass(frozen=True, slots=True)
-class StartWarning(_Value):
+class StartWarning(Value):
     """Something the user should know that does not end the start."""
 
     step: str
@@ -158,7 +125,7 @@ class StartWarning(_Value):
 
 
 @dataclass(frozen=True, slots=True)
-class ServerStatus(_Value):
+class ServerStatus(Value):
     """Everything that one reader is told about one server at one moment."""
 
     start_id: str | None

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# What is longer was never meant to be read, and would only slow the patterns down.
-LONGEST_TEXT = 16_384
+from .redaction import LONGEST_TEXT, without_secrets
+
 SLACK = 600
 LOG_LINES = 20
 LOG_LINE_LENGTH = 500
@@ -22,24 +22,7 @@ _ANSI = re.compile(
     r"|\x1b[PX^_][^\x1b]*(?:\x1b\\)?"
     r"|\x1b[ -/]*[0-~]?"
 )
-_URL_CREDENTIALS = re.compile(r"(?<=://)[^/\s@]{1,512}@")
-_BEARER = re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
-_NAMED_SECRET = re.compile(
-    r"(?P<name>(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|credential)"
-    r"[\w-]{0,64})(?P<sign>\s{0,4}[=:]\s{0,4}|\"\s{0,4}:\s{0,4}\")(?P<value>[^\s\",;&]{4,})",
-    re.IGNORECASE,
-)
-_KNOWN_TOKEN = re.compile(
-    r"\b(?:gh[opsur]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|dckr_\w{3,}_[\w-]{8,}"
-    r"|AKIA[0-9A-Z]{16}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|xox[abprs]-[\w-]{10,})"
-)
-_SECRET_WORDS = (
-    *("bearer", "basic", "passw", "secret", "token", "key", "credential"),
-    *("gh", "glpat", "dckr", "akia", "eyj", "xox"),
-)
 _SEPARATORS = re.compile(r"[-_.\s]+")
-
-HIDDEN = "(hidden)"
 
 
 def encodable(text: str) -> str:
@@ -59,20 +42,6 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(character for character in text if _shown(character))
-
-
-def without_secrets(text: str) -> str:
-    """Hide what looks like a credential: in URLs, headers, assignments, known tokens."""
-    text = text[:LONGEST_TEXT]
-    lower = text.lower()
-    if "://" in text:
-        text = _URL_CREDENTIALS.sub("", text)
-    # Most texts have none of these, and the patterns below are slow to say so.
-    if not any(word in lower for word in _SECRET_WORDS):
-        return text
-    text = _BEARER.sub(lambda found: f"{found.group(1)} {HIDDEN}", text)
-    text = _KNOWN_TOKEN.sub(HIDDEN, text)
-    return _NAMED_SECRET.sub(lambda found: found["name"] + found["sign"] + HIDDEN, text)
 
 
 def cut(text: str, length: int) -> str:

@@ -6,8 +6,11 @@ here talks to a cluster or keeps state: what must be remembered is in `Seen`.
 
 from __future__ import annotations
 
+from .faults import users_fault
 from .judging import judge
-from .settings import DEFAULT_GRACES, PodSettings
+from .replacing import read_messages
+from .secrecy import pod_secrets
+from .settings import DEFAULT_GRACES, PodSettings, Replacement
 from .texts import TEXTS, Text
 from .view import PodView, Problem, Seen, Severity, Verdict
 
@@ -20,9 +23,13 @@ __all__ = [
     "PodSettings",
     "PodView",
     "Problem",
+    "Replacement",
     "Seen",
     "Severity",
     "Text",
     "Verdict",
     "judge",
+    "pod_secrets",
+    "read_messages",
+    "users_fault",
 ]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ..models import ContainerKind, StepStatus
 from ..models.text import last_lines
 from .containers import ContainerFacts, Ending, is_trouble
-from .details import exec_error, pull_error
+from .details import exec_error, pull_error, transient_detail
 from .events import Event, newest
 from .exit_codes import exit_meaning, times
 from .settings import PodSettings
+from .texts import TEXTS
 from .trouble import Trouble
 from .view import Seen
 
@@ -58,7 +60,8 @@ def container_trouble(
     # A helper that may end and did so is no trouble, nor is an init container that is over.
     if facts.ended is None or facts.status is StepStatus.READY:
         return None
-    return _ended(facts, facts.ended, settings)
+    found = _ended(facts, facts.ended, settings)
+    return None if found is None else _by_hook(found, facts.ended, facts, events)
 
 
 def _waiting(
@@ -79,7 +82,8 @@ def _waiting(
             raw=text,
         )
     if reason in CRASH_REASONS:
-        return _crash(facts, reason, facts.last, settings)
+        crash = _crash(facts, reason, facts.last, settings)
+        return _by_hook(crash, facts.last, facts, events)
     category, key, counted = "create_transient", "CreateContainerError", True
     fields: dict[str, str] = {}
     if reason == "CreateContainerConfigError":
@@ -133,6 +137,7 @@ def _pull(facts: ContainerFacts, text: str, settings: PodSettings) -> Trouble:
         category="pull_transient" if kind in ("", "transient") else "pull_definite",
         text=f"pull.{kind}" if kind else "pull",
         rank=facts.index,
+        fields={"detail": transient_detail(text).rstrip(".")} if kind == "transient" else {},
         container=facts,
         step=settings.kind_step("image")
         if facts.main
@@ -162,7 +167,7 @@ def _crash(
     elif not ending.failed:
         key = "ended"
     else:
-        key = "crash"
+        key = crash_text(ending.exit_code)
         meaning = exit_meaning(ending.exit_code)
         fields |= {
             "times": times(facts.restarts + 1),
@@ -187,6 +192,24 @@ def _crash(
         completed=ending is not None and not ending.failed,
         counted=facts.restarts >= bound,
     )
+
+
+def _by_hook(
+    crash: Trouble, ending: Ending | None, facts: ContainerFacts, events: tuple[Event, ...]
+) -> Trouble:
+    """Tell of the hook where its failure is why the container was killed."""
+    killed = ending is not None and ending.exit_code in (137, 143) and not ending.out_of_memory
+    if not killed or newest(events, frozenset({"FailedPostStartHook"}), facts.name) is None:
+        return crash
+    return replace(
+        crash, category="hook", text="PostStartHookError", fields={}, counted=facts.restarts >= 1
+    )
+
+
+def crash_text(code: int) -> str:
+    """Return the key of the text for a failed run: some exit codes have advice of their own."""
+    key = f"crash.{code}"
+    return key if key in TEXTS else "crash"
 
 
 def _ended(facts: ContainerFacts, ended: Ending, settings: PodSettings) -> Trouble | None:

@@ -115,8 +115,9 @@ def read_ending(reader: Reader, value: object, where: str) -> Ending | None:
         exit_code=reader.integer(value.get("exitCode"), f"{where}.exitCode") or 0,
         signal=reader.integer(value.get("signal"), f"{where}.signal") or 0,
         reason=clean(reader.string(value.get("reason"), f"{where}.reason"), 100),
-        message=reader.string(value.get("message"), f"{where}.message", end=True),
-        started_at=reader.time(value.get("startedAt"), f"{where}.startedAt"),
+        message=reader.text(value.get("message"), f"{where}.message", end=True),
+        # the kubelet says 1970 of a container that it could not start
+        started_at=reader.time(value.get("startedAt"), f"{where}.startedAt") or None,
         finished_at=reader.time(value.get("finishedAt"), f"{where}.finishedAt"),
     )
 
@@ -212,7 +213,7 @@ def read_container(
         completing=completing,
         known=raw is not None,
         waiting=reason,
-        waiting_message=reader.string(waiting.get("message"), "waiting.message"),
+        waiting_message=reader.text(waiting.get("message"), "waiting.message"),
         running=running,
         ended=ended,
         last=last,

@@ -7,6 +7,7 @@ from typing import Any
 
 from .podfacts import PodFacts
 from .reading import Reader
+from .refusals import MOST_TEXT, causes_detail, refusal
 from .settings import PodSettings
 from .trouble import Trouble
 from .view import Severity
@@ -29,16 +30,8 @@ _REASONS = {code: reason for reason, code in reversed(list(_CODES.items()))}
 # The same request gets the same answer again.
 _FINAL = frozenset({400, 401, 403, 404, 405, 413, 415, 422})
 
-_QUOTA = re.compile(
-    r"exceeded quota: (?P<quota>[^,\s]{1,253}), requested: (?P<requested>.{1,300}?), "
-    r"used: (?P<used>.{1,300}?), limited: (?P<limited>.{1,300}?)(?:$|\s)"
-)
-_AMOUNT = re.compile(r"([^=,\s]{1,100})=([^,\s]{1,50})")
 _OBJECT = re.compile(r'(\w{1,60}) "([^"]{1,253})" (?:is forbidden|is invalid|already exists|not)')
 _FIELD = re.compile(r"spec\.(initContainers|containers)\[(\d{1,4})\]")
-_LIMIT = re.compile(r"(?:maximum|minimum) \S+(?: usage| limit)? per|limit to request ratio")
-_POLICY = re.compile(r"violates PodSecurity|admission webhook|ValidatingAdmissionPolicy|denied")
-_RBAC = re.compile(r"cannot (?:create|get|list|patch|update|delete) resource")
 
 
 def creation_trouble(
@@ -54,7 +47,7 @@ def creation_trouble(
     error = reader.mapping(raw, "create_error")
     code = reader.integer(error.get("code"), "create_error.code") or 0
     reason = reader.string(error.get("reason"), "create_error.reason")
-    message = reader.string(error.get("message"), "create_error.message")
+    message = reader.text(error.get("message"), "create_error.message")
     code = code or _CODES.get(reason, 0)
     reason = reason or _REASONS.get(code, "CreateFailed")
     details = reader.mapping(error.get("details"), "create_error.details")
@@ -64,22 +57,21 @@ def creation_trouble(
         # A full quota refuses the claim before the API looks whether it exists: it does.
         return None
     step = settings.kind_step("storage" if claim and pod.claims else "machine")
-    fields: dict[str, str] = {}
-    key = _key(code, message, claim)
-    quota = _QUOTA.search(message[:4000])
-    if key in ("create.quota", "create.storage_quota") and quota:
-        fields = _quota_fields(quota)
-    if key == "create.invalid":
-        part, container_step = _part(reader, details, message, pod, settings)
-        fields["part"] = part
-        step = container_step or step
     final = code in _FINAL
+    key, fields = refusal(code, message, claim, final)
+    if key == "create.invalid":
+        causes = _causes(reader, details)
+        part, container_step = _part(causes, message, pod, settings)
+        fields["part"] = part
+        if said := causes_detail(causes):
+            fields["detail"] = said
+        step = container_step or step
     return Trouble(
         reason=reason,
         category="spec" if final else "create_transient",
         text=key,
         fields=fields,
-        severity=Severity.INFO if code == 409 else Severity.WARNING,
+        severity=Severity.INFO if key == "create.exists" else Severity.WARNING,
         step=step if pod.containers else None,
         raw=message,
         counted=final,
@@ -90,57 +82,28 @@ def _about(reader: Reader, details: dict[str, Any], message: str) -> tuple[str, 
     """Return kind (plural, lower case) and name of the refused object."""
     kind = reader.string(details.get("kind"), "details.kind").lower()
     name = reader.string(details.get("name"), "details.name")
-    found = _OBJECT.search(message[:4000])
+    found = _OBJECT.search(message[:MOST_TEXT])
     if found:
         return kind or found[1].lower(), name or found[2]
     return kind, name
 
 
-def _key(code: int, message: str, claim: bool) -> str:
-    if code == 409:
-        return "create.exists"
-    if code == 404:
-        return "create.missing"
-    if code in (400, 422):
-        return "create.invalid"
-    if code not in _FINAL:
-        return "create.busy"
-    for key, pattern in (
-        ("create.storage_quota" if claim else "create.quota", _QUOTA),
-        ("create.rbac", _RBAC),
-        ("create.limit", _LIMIT),
-        ("create.policy", _POLICY),
-    ):
-        if pattern.search(message[:4000]):
-            return key
-    return "create.forbidden"
-
-
-def _quota_fields(found: re.Match[str]) -> dict[str, str]:
-    """Tell of the first resource that does not fit; the API lists only those."""
-    requested = _AMOUNT.search(found["requested"])
-    resource = requested[1] if requested else ""
-    need = f"{requested[2]} ({resource})" if requested else found["requested"]
-    fields = {"quota": f'"{found["quota"]}"', "requested": need}
-    for key in ("used", "limited"):
-        amounts: dict[str, str] = dict(_AMOUNT.findall(found[key]))
-        fields[key] = amounts.get(resource, found[key])
-    return fields
+def _causes(reader: Reader, details: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return path and message of each field that is wrong."""
+    return [
+        (
+            reader.text(cause.get("field"), "cause.field"),
+            reader.text(cause.get("message"), "cause.message"),
+        )
+        for cause in reader.mappings(details.get("causes"), "details.causes")
+    ]
 
 
 def _part(
-    reader: Reader,
-    details: dict[str, Any],
-    message: str,
-    pod: PodFacts,
-    settings: PodSettings,
+    causes: list[tuple[str, str]], message: str, pod: PodFacts, settings: PodSettings
 ) -> tuple[str, str | None]:
     """Return the part of the pod that is invalid, and the step of its container."""
-    paths = [
-        reader.string(cause.get("field"), "cause.field")
-        for cause in reader.mappings(details.get("causes"), "details.causes")
-    ]
-    for path in [*paths, message[:4000]]:
+    for path in [*(path for path, _ in causes), message[:MOST_TEXT]]:
         found = _FIELD.search(path)
         if found is None:
             continue

@@ -77,6 +77,21 @@ def detail(text: str, length: int = DETAIL_LENGTH) -> str:
     return cut(" ".join(": ".join(said).split()), length)
 
 
+def transient_detail(text: str, length: int = DETAIL_LENGTH) -> str:
+    """Shorten the error of a download to what went wrong, without addresses if possible."""
+    line = detail(text, 4000)
+    clauses = _clauses(line)
+    # Quoted are addresses and images, whose names may hold any of these words.
+    telling = [
+        place
+        for place, clause in enumerate(clauses)
+        if '"' not in clause and _TRANSIENT_PULL.search(clause)
+    ]
+    if telling:
+        return cut(": ".join(clauses[telling[-1] :]), length)
+    return cut(line, length)
+
+
 def raw_detail(text: str) -> str | None:
     """Return the whole text for administrators: cleaned and without accounts, not shortened."""
     return _VALUE.sub(r"\1", _ACCOUNT.sub(r"\1", clean(text, 2000))) or None

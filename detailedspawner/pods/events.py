@@ -33,6 +33,23 @@ VOLUMES = frozenset({"FailedMount", "FailedAttachVolume", "FailedMapVolume"})
 SANDBOX = frozenset({"FailedCreatePodSandBox", "NetworkNotReady", "FailedPrepareDynamicResources"})
 ACTIVITY = frozenset({"Pulling", "Pulled", "Created", "Started"})
 
+# In which order a start says these; most clusters give no finer time than seconds.
+_COURSE = {
+    "FailedScheduling": 0,
+    "NotTriggerScaleUp": 1,
+    "TriggeredScaleUp": 2,
+    "Scheduled": 3,
+    "FailedAttachVolume": 4,
+    "FailedMount": 5,
+    "SuccessfulAttachVolume": 6,
+    "Pulling": 7,
+    "Pulled": 9,
+    "Created": 10,
+    "Started": 11,
+    "Unhealthy": 12,
+}
+_MIDDLE = 8
+
 _FIELD_PATH = re.compile(r"spec\.(?:initContainers|containers)\{(.{1,253})\}")
 _QUOTED = re.compile(r'"([^"]{1,300})"')
 _NAMED = re.compile(r"\b(?:Created|Started) container:? \"?([\w.-]{1,253})")
@@ -53,6 +70,8 @@ class Event:
     container: str = ""
     # Name of the claim that it is about, "" for events of the pod itself.
     claim: str = ""
+    # The cluster's count of changes, 0 if it does not say.
+    version: int = 0
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -68,17 +87,30 @@ class Event:
 def read_events(reader: Reader, raw: object, pod: PodFacts) -> tuple[Event, ...]:
     """Return the events of this very pod and of its claims, oldest first, each once."""
     merged: dict[tuple[str, ...], Event] = {}
+    counts: dict[tuple[str, ...], dict[str, int]] = {}
     for item in reader.mappings(raw, "the events"):
         event = _read_event(reader, item, pod)
         if event is None:
             continue
-        known = merged.pop(event.identity, None)
-        if known is not None:
-            newest = known if event.before(known) and known.at != event.at else event
-            event = replace(newest, count=max(known.count, event.count))
-        merged[event.identity] = event
-    # sorted() is stable: of events from one second, the one that came later stays later.
-    return tuple(sorted(merged.values(), key=lambda event: event.at or 0.0))
+        identity = event.identity
+        # An object that comes again is an update of itself; another one is another time.
+        uid = reader.string(reader.mapping(item.get("metadata"), "metadata").get("uid"), "uid")
+        times = counts.setdefault(identity, {})
+        times[uid] = max(times.get(uid, 0), event.count)
+        known = merged.pop(identity, None)
+        if known is not None and event.before(known) and known.at != event.at:
+            event = known
+        merged[identity] = event
+    found = (replace(e, count=sum(counts[key].values())) for key, e in merged.items())
+    return tuple(sorted(found, key=_in_order))
+
+
+def _in_order(event: Event) -> tuple[float, int, int]:
+    """Sort key: by time; within a second by the cluster's count of changes, else by course.
+
+    sorted() is stable: of what is equal in that, the one that came later stays later.
+    """
+    return (event.at or 0.0, event.version, _COURSE.get(event.reason, _MIDDLE))
 
 
 def _read_event(reader: Reader, item: dict[str, Any], pod: PodFacts) -> Event | None:
@@ -103,8 +135,9 @@ def _read_event(reader: Reader, item: dict[str, Any], pod: PodFacts) -> Event | 
     count = reader.integer(series.get("count"), "series.count")
     if count is None:
         count = reader.integer(item.get("count"), "event.count")
-    message = clean(reader.string(item.get("message"), "event.message"), 2000)
+    message = clean(reader.text(item.get("message"), "event.message"), 2000)
     path = reader.string(about.get("fieldPath"), "fieldPath")
+    version = reader.string(metadata.get("resourceVersion"), "resourceVersion")
     return Event(
         reason=clean(reader.string(item.get("reason"), "event.reason"), 100),
         message=message,
@@ -113,6 +146,7 @@ def _read_event(reader: Reader, item: dict[str, Any], pod: PodFacts) -> Event | 
         count=max(1, count or 1),
         container="" if kind != "Pod" else _container(path, message, pod),
         claim=name if kind == "PersistentVolumeClaim" else "",
+        version=int(version) if version.isdecimal() and len(version) < 20 else 0,
     )
 
 

@@ -27,6 +27,7 @@ from .presenting import message, tell, to_container
 from .reading import LATEST_TIME, Reader
 from .remembering import pull_errors, settle
 from .scheduling import scheduling_trouble
+from .secrecy import pod_secrets
 from .settings import PodSettings
 from .step_list import build_steps, with_activity, with_problems
 from .steps import PROGRESS_BEFORE_RUNNING, current_step, progress
@@ -71,12 +72,13 @@ def judge(
     settings = settings or PodSettings()
     seen = seen if isinstance(seen, Seen) else Seen.EMPTY
     now = min(max(now, 0.0), LATEST_TIME) if math.isfinite(now) else 0.0
-    reader = Reader()
+    secrets = (*settings.secrets, *(pod_secrets(pod) or pod_secrets(seen.last_pod)))
+    reader = Reader(secrets)
     facts = read_pod(reader, pod, settings)
     gone = pod_gone or (pod is None and seen.pod_seen)
     if gone and not facts.exists and seen.last_pod is not None:
         # Its steps keep their last look.
-        facts = read_pod(Reader(), seen.last_pod, settings)
+        facts = read_pod(Reader(secrets), seen.last_pod, settings)
     if facts.exists and seen.uid not in (None, facts.uid):
         # Another pod: nothing that was seen holds for it, but progress never goes back.
         seen = Seen(progress=seen.progress)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .container_rules import PROBE_WINDOW, container_trouble, log_tail
+from .container_rules import PROBE_WINDOW, container_trouble, crash_text, log_tail
 from .containers import ContainerFacts, Ending
 from .events import HARMLESS, SANDBOX, SCHEDULING, VOLUMES, Event
 from .exit_codes import exit_meaning, times
@@ -37,6 +37,9 @@ _EVICTIONS = frozenset({"Evicted", "EvictionByEvictionAPI", "TerminationByKubele
 def _end_text(reason: str, message: str) -> str | None:
     """Return the text for a reason that ends a pod; None if it is not one."""
     if reason in _EVICTIONS:
+        # a full machine also names who uses more than was asked for: that is no limit
+        if "exceed" in message and "limit" in message and "low on resource" not in message:
+            return "Evicted.limit"
         if "ephemeral" in message or "storage" in message or "disk" in message:
             return "Evicted.storage"
         return "Evicted.memory" if "memory" in message else "Evicted"
@@ -80,7 +83,9 @@ def failed_container(facts: ContainerFacts, ending: Ending, settings: PodSetting
     """A container's end that nothing comes after, since the whole pod is over."""
     code = ending.exit_code
     meaning = exit_meaning(code)
-    key = "OOMKilled" if ending.out_of_memory else ("crash" if ending.failed else "ended")
+    key = crash_text(code) if ending.failed else "ended"
+    if ending.out_of_memory:
+        key = "OOMKilled"
     return Trouble(
         reason=ending.label,
         category="gone",
@@ -216,4 +221,5 @@ def last_event(
         rank=RANK_EVENT,
         step=own,
         raw=event.message,
+        count=event.count,
     )

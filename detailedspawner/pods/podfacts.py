@@ -105,7 +105,7 @@ def read_pod(reader: Reader, raw: object, settings: PodSettings) -> PodFacts:
         name=reader.string(metadata.get("name"), "metadata.name"),
         phase=reader.string(status.get("phase"), "status.phase"),
         reason=clean(reader.string(status.get("reason"), "status.reason"), 100),
-        message=reader.string(status.get("message"), "status.message"),
+        message=reader.text(status.get("message"), "status.message"),
         created_at=reader.time(metadata.get("creationTimestamp"), "creationTimestamp"),
         # Any value means deletion, also one that cannot be read as a time.
         deleted=bool(metadata.get("deletionTimestamp")),
@@ -145,7 +145,7 @@ def _read_conditions(reader: Reader, status: dict[str, Any]) -> dict[str, Condit
         conditions[kind] = Condition(
             status=reader.string(item.get("status"), "condition.status"),
             reason=clean(reader.string(item.get("reason"), "condition.reason"), 100),
-            message=reader.string(item.get("message"), "condition.message"),
+            message=reader.text(item.get("message"), "condition.message"),
             changed_at=reader.time(item.get("lastTransitionTime"), "lastTransitionTime"),
         )
     return conditions

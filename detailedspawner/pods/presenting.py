@@ -53,9 +53,15 @@ def tell(
         if item is chosen:
             problem = made
         if item.due and severity is Severity.WARNING:
-            warnings.setdefault((made.step, made.message), made)
+            counted = replace(made, message=with_count(made.message, made.count))
+            warnings.setdefault((made.step, made.message), counted)
         shown.append(_softened(made, item, settings))
     return Told(problem, tuple(warnings.values()), tuple(shown))
+
+
+def with_count(message: str, count: int) -> str:
+    """Say once what was said several times, and how often."""
+    return f"{message.rstrip('.')} ({count} times)." if count > 1 else message
 
 
 def _softened(problem: Problem, item: Timed, settings: PodSettings) -> Problem:

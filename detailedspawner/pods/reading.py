@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from datetime import datetime, timezone
 from typing import Any
 
-from ..models.text import LONGEST_TEXT, encodable
+from ..models.redaction import LONGEST_TEXT, redact
+from ..models.text import encodable, printable
 
 MOST_NOTES = 20
 # Kubernetes counts in 32 bits; more could not even be printed by Python.
@@ -27,12 +29,17 @@ _TIME = re.compile(
 
 
 class Reader:
-    """Reads values of a wanted type, and remembers what was not of that type."""
+    """Reads values of a wanted type, and remembers what was not of that type.
 
-    __slots__ = ("notes",)
+    Free text is read without the values in `secrets` and without credentials, so that
+    nothing that is made of it can have them.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("notes", "secrets")
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
         self.notes: list[str] = []
+        self.secrets = tuple(secrets)
 
     def note(self, where: str, value: object, wanted: str) -> None:
         """Remember once that the value at this place is unusable."""
@@ -66,13 +73,25 @@ class Reader:
                 self.note(f"an item of {where}", item, "an object")
         return found
 
-    def string(self, value: object, where: str, end: bool = False) -> str:
+    def string(self, value: object, where: str) -> str:
         """Return a string that can be encoded, cut to a bearable length."""
         if isinstance(value, str):
-            return encodable(value[-LONGEST_TEXT:] if end else value[:LONGEST_TEXT])
+            return encodable(value[:LONGEST_TEXT])
         if value is not None:
             self.note(where, value, "a string")
         return ""
+
+    def text(self, value: object, where: str, end: bool = False) -> str:
+        """Return what somebody said: without secrets, invisible characters and colours.
+
+        `end`: of a text that is too long, the end is kept.
+        """
+        if isinstance(value, str):
+            # Hidden before anything is cut or shortened: half a secret would not be found.
+            return redact(
+                printable(value[-LONGEST_TEXT:] if end else value[:LONGEST_TEXT]), self.secrets
+            )
+        return self.string(value, where)
 
     def integer(self, value: object, where: str) -> int | None:
         """Return a whole number within 32 bits."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from types import MappingProxyType
+from typing import NamedTuple
 
 from ..models.text import clean, readable_name
 
@@ -43,6 +44,7 @@ DEFAULT_GRACES: Mapping[str, float | None] = MappingProxyType(
 
 DEFAULT_STEP_NAMES: Mapping[str, str] = MappingProxyType(
     {
+        "step:preparation": "Preparing",
         "step:storage": "Preparing storage",
         "step:machine": "Finding a machine",
         "step:image": "Downloading image",
@@ -50,6 +52,17 @@ DEFAULT_STEP_NAMES: Mapping[str, str] = MappingProxyType(
         "step:connection": "Connecting to the session",
     }
 )
+
+
+class Replacement(NamedTuple):
+    """What is said instead of a built-in text; what is None stays.
+
+    A new message takes the place of the built-in hint too, which was not made for it.
+    """
+
+    message: str | None = None
+    hint: str | None = None
+    help_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +80,12 @@ class PodSettings:
     graces: Mapping[str, float | None] = field(default_factory=lambda: dict(DEFAULT_GRACES))
     crash_restarts: int = 3
     oom_restarts: int = 2
-    # Key of the table of texts to (message, hint), instead of the built-in text.
-    texts: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
+    # Key of the table of texts, or reason, to what is said instead of the built-in text.
+    texts: Mapping[str, Replacement] = field(default_factory=dict)
     # Regular expression on the cluster's own text to the message that replaces ours.
     message_rules: tuple[tuple[str, str], ...] = ()
+    # Values that are never shown, beside those that the pod's own spec tells of.
+    secrets: tuple[str, ...] = ()
 
     def grace(self, reason: str, category: str) -> float | None:
         """Return the seconds until this trouble ends the start; None: it never does."""

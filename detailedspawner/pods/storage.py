@@ -80,7 +80,9 @@ def storage_troubles(
 
 
 def _of_event(event: Event, category: str, text: str, fields: dict[str, str]) -> Trouble:
-    return Trouble(event.reason, category, text, RANK_STORAGE, fields, raw=event.message)
+    return Trouble(
+        event.reason, category, text, RANK_STORAGE, fields, raw=event.message, count=event.count
+    )
 
 
 def _vagueness(trouble: Trouble) -> int:
@@ -116,6 +118,7 @@ def sandbox_trouble(events: tuple[Event, ...], step: str | None) -> Trouble | No
         fields={"detail": detail(event.message)},
         step=step,
         raw=event.message,
+        count=event.count,
     )
 
 

@@ -12,9 +12,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ..models.text import clean
-from .settings import PodSettings
+from .settings import PodSettings, Replacement
 
 MESSAGE_LENGTH = 500
+URL_LENGTH = 2000
 
 ASK_ADMIN = "Please tell the administrator; trying again will not help."
 
@@ -57,8 +58,14 @@ _TEXTS = {
     "Unschedulable.claim_missing": Text(
         "The storage {claim} that this server needs does not exist.", ASK_ADMIN
     ),
-    "Unschedulable.claim_unbound": Text("Your storage is being created."),
-    "Unschedulable": Text("No machine takes this server yet ({detail})."),
+    "Unschedulable.claim_unbound": Text(
+        "Your storage is being created.",
+        "That usually takes less than a minute. If it goes on, tell the administrator.",
+    ),
+    "Unschedulable": Text(
+        "No machine takes this server yet ({detail}).",
+        "The start goes on as soon as one does. If none does, tell the administrator.",
+    ),
     "TriggeredScaleUp": Text(
         "A machine is being started for you.", "That usually takes a few minutes."
     ),
@@ -66,8 +73,13 @@ _TEXTS = {
         "No kind of machine can hold this server, so none is added ({detail}).",
         "Choose a smaller option, or tell the administrator.",
     ),
-    "nominated": Text("A machine has been chosen and room is being made on it."),
-    "SchedulingGated": Text("The server is in a queue, waiting for its turn{gates}."),
+    "nominated": Text(
+        "A machine has been chosen and room is being made on it.", "That usually takes a minute."
+    ),
+    "SchedulingGated": Text(
+        "The server is in a queue, waiting for its turn{gates}.",
+        "The start goes on by itself when its turn has come.",
+    ),
     # Storage
     "claim.Lost": Text("Your storage {claim} is lost: what held its data is gone.", ASK_ADMIN),
     "ProvisioningFailed": Text("Your storage {claim} could not be created ({detail}).", ASK_ADMIN),
@@ -134,7 +146,8 @@ _TEXTS = {
         "The {container} needs something that is missing or not allowed ({detail}).", ASK_ADMIN
     ),
     "CreateContainerConfigError.transient": Text(
-        "The machine is still fetching what the {container} needs; it is trying again."
+        "The machine is still fetching what the {container} needs; it is trying again.",
+        "Usually this heals by itself within a minute.",
     ),
     "CreateContainerError": Text(
         "The machine could not create the {container} ({detail}).",
@@ -167,6 +180,18 @@ _TEXTS = {
         "The {container} stopped {times} exit code {code}{meaning}.",
         "Its log tells more.",
     ),
+    "crash.126": Text(
+        "The {container} stopped {times} exit code {code}{meaning}.",
+        "The start command of the image must be marked as executable.",
+    ),
+    "crash.127": Text(
+        "The {container} stopped {times} exit code {code}{meaning}.",
+        "Does the image contain the start command (for a session: jupyterhub-singleuser)?",
+    ),
+    "crash.137": Text(
+        "The {container} stopped {times} exit code {code}{meaning}.",
+        "Choose an option with more memory.",
+    ),
     "crash.unknown": Text("The {container} keeps stopping.", "Its log tells more."),
     "ended": Text(
         "The {container} ended by itself (exit code 0) before it could be used.",
@@ -176,9 +201,19 @@ _TEXTS = {
         "The {container} has ended, but the session needs it to keep running.",
         "The administrator should make it an init container, or allow it to complete.",
     ),
-    "Unhealthy": Text("The {container} is running but does not answer yet."),
-    "gates": Text("Everything is running; waiting for {gates}."),
+    "Unhealthy": Text(
+        "The {container} is running but does not answer yet.",
+        "Some take a few minutes. If it never answers, look at what it does when it starts.",
+    ),
+    "gates": Text(
+        "Everything is running; waiting for {gates}.",
+        "The start goes on by itself when that has answered.",
+    ),
     # The end of a pod
+    "Evicted.limit": Text(
+        "Your server wrote more to the disk of its machine than it may ({detail}).",
+        "Start it again, and keep fewer files outside of your home.",
+    ),
     "Evicted.storage": Text(
         "The machine was out of disk space and ended your server.",
         "Start it again. If it happens again, keep fewer files outside of your home.",
@@ -214,18 +249,49 @@ _TEXTS = {
         "it needs {requested}, and {used} of {limited} are in use.",
         "Remove storage that is not needed any more, or ask the administrator for more.",
     ),
+    "create.quota_unspecified": Text(
+        "The quota {quota} only admits servers that say how much they need ({detail}).", ASK_ADMIN
+    ),
     "create.limit": Text(
         "This option is not within the limits of the cluster ({detail}).",
-        "Choose a smaller option, or tell the administrator.",
+        "Choose another option, or tell the administrator.",
     ),
-    "create.policy": Text("A rule of the cluster forbids this server ({detail}).", ASK_ADMIN),
+    "create.pod_security": Text(
+        "The security level {policy} of the cluster forbids this server ({detail}).",
+        "Choose another option, or tell the administrator; trying again will not help.",
+    ),
+    "create.webhook": Text(
+        "A rule of the cluster forbids this server: {detail}.",
+        "Choose another option, or tell the administrator; trying again will not help.",
+    ),
+    "create.webhook_down": Text(
+        "A part of the cluster that checks new servers does not answer; the start is tried again.",
+        "If this goes on, tell the administrator.",
+    ),
+    "create.policy": Text(
+        "A rule of the cluster forbids this server ({detail}).",
+        "Choose another option, or tell the administrator; trying again will not help.",
+    ),
     "create.rbac": Text("The hub is not allowed to create this server.", ASK_ADMIN),
+    "create.service_account": Text(
+        "The account {account} under which this server is to run does not exist.", ASK_ADMIN
+    ),
+    "create.namespace": Text("The place {namespace} for this server is not there.", ASK_ADMIN),
     "create.invalid": Text("The settings of {part} are not valid ({detail}).", ASK_ADMIN),
     "create.missing": Text("Something that the server needs does not exist ({detail}).", ASK_ADMIN),
-    "create.exists": Text("The previous server of this name is still being removed."),
-    "create.busy": Text("The cluster is busy; the start is tried again."),
+    "create.exists": Text(
+        "The previous server of this name is still being removed.",
+        "The start goes on by itself as soon as it is gone.",
+    ),
+    "create.busy": Text(
+        "The cluster is busy; the start is tried again.",
+        "If this goes on, tell the administrator.",
+    ),
     "create.forbidden": Text("The cluster refused the server ({detail}).", ASK_ADMIN),
-    "event": Text("The cluster reports a problem: {reason}."),
+    "event": Text(
+        "The cluster reports a problem: {reason}.",
+        "If the start does not go on, tell the administrator.",
+    ),
 }
 TEXTS: Mapping[str, Text] = MappingProxyType(_TEXTS)
 
@@ -253,10 +319,11 @@ def render(
     built_in = TEXTS.get(key) or TEXTS.get(group) or TEXTS["event"]
     message = _fill(built_in.message, fields) or ""
     hint = built_in.hint
-    override = settings.texts.get(key) or settings.texts.get(group)
-    if override:
-        message = _fill(override[0], fields) or message
-        hint = (_fill(override[1], fields) if override[1] else None) or None
+    # The table's key is more precise than the cluster's reason, and that than a group.
+    named = (settings.texts.get(name) for name in (key, fields.get("reason", ""), group))
+    replacement = next((item for item in named if item), None)
+    if replacement:
+        message, hint = _replaced(replacement, message, hint, fields)
     for pattern, words in settings.message_rules:
         try:
             found = re.search(pattern, raw)
@@ -264,4 +331,16 @@ def render(
             continue
         if found:
             return clean(words, MESSAGE_LENGTH), hint
+    return message, hint
+
+
+def _replaced(
+    replacement: Replacement, message: str, hint: str | None, fields: Mapping[str, str]
+) -> tuple[str, str | None]:
+    if replacement.message:
+        message, hint = _fill(replacement.message, fields) or message, None
+    if replacement.hint:
+        hint = _fill(replacement.hint, fields) or hint
+    if replacement.help_url:
+        hint = " ".join(filter(None, (hint, clean(replacement.help_url, URL_LENGTH))))
     return message, hint

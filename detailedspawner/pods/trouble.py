@@ -52,6 +52,8 @@ class Trouble:
     warn_after: float = 0.0
     # Not even a problem before that.
     quiet: bool = False
+    # How often the cluster has said so.
+    count: int = 1
 
     @property
     def key(self) -> tuple[str, str]:
@@ -86,4 +88,6 @@ def to_problem(trouble: Trouble, severity: Severity, settings: PodSettings) -> P
         detail=raw_detail(trouble.raw),
         exit_code=trouble.exit_code,
         log_tail=trouble.log_tail,
+        key=trouble.text,
+        count=trouble.count,
     )

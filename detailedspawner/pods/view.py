@@ -48,6 +48,10 @@ class Problem:
     detail: str | None = None
     exit_code: int | None = None
     log_tail: str | None = None
+    # Key of the table of texts.
+    key: str = ""
+    # How often the cluster has said so.
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from .addresses import pinned_context, proxy_base_url, route_target
 from .asking import ask, close_session
-from .hubroute import HubRoute, hub_route_answers
+from .hubroute import PATIENCE, HubRoute, hub_route_answers
 from .routes import RouteTable, add_early_route, remove_early_route
 from .waiting import ProxyAccess, Result, Server, wait_until_healthy
 
 __all__ = [
+    "PATIENCE",
     "HubRoute",
     "ProxyAccess",
     "Result",

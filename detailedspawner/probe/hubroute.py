@@ -57,7 +57,8 @@ def _is_hub(outcome: Outcome) -> bool:
 class HubRoute:
     """Remembers for a short time whether the Hub's own route answers.
 
-    One for a Hub; starts at the same time share one request. `clock` counts seconds.
+    One for a Hub; starts at the same time share one request. `patience` is the seconds
+    after which it is given up, `clock` counts seconds.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class HubRoute:
         timeout: float = 5.0,
         host: str | None = None,
         ssl_context: ssl.SSLContext | None = None,
+        patience: float = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.base_url = base_url
@@ -79,6 +81,7 @@ class HubRoute:
         self._timeout = timeout
         self._host = host
         self._ssl_context = ssl_context
+        self._patience = patience
         self._clock = clock
         self._lock = asyncio.Lock()
 
@@ -98,7 +101,9 @@ class HubRoute:
     def hopeless(self) -> bool:
         """Whether it has not answered for so long that waiting for it is no use."""
         since = self.failing_since
-        return self.base_url is None or (since is not None and self._clock() - since >= PATIENCE)
+        return self.base_url is None or (
+            since is not None and self._clock() - since >= self._patience
+        )
 
     def doubt(self) -> None:
         """Have the next call ask again: a request through the proxy went wrong."""

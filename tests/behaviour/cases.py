@@ -213,6 +213,8 @@ CASES: dict[str, dict[str, Any]] = {
 # every start ends with asking the server, if it comes so far
 CONNECTION = "Connecting to the session"
 for case in CASES.values():
+    # the Hub of the suite has a hook
+    case["steps"] = {"Preparing": DONE, **case["steps"]}
     case["steps"][CONNECTION] = "waiting" if "fails" in case else "waiting executing ready"
 
 

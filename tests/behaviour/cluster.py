@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import secrets
 import socket
 import ssl
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -36,13 +38,27 @@ class Kubernetes:
         self.namespace = f"suite-{secrets.token_hex(3)}"
 
     def __enter__(self) -> Kubernetes:
-        body = {"metadata": {"name": self.namespace}}
+        self._create_namespace(self.namespace)
+        return self
+
+    @contextlib.contextmanager
+    def namespace_beside(self, suffix: str) -> Iterator[None]:
+        """Have another namespace, whose name goes on with a suffix."""
+        name = f"{self.namespace}-{suffix}"
+        self._create_namespace(name)
+        try:
+            yield
+        finally:
+            self.client.delete(f"/api/v1/namespaces/{name}")
+
+    def _create_namespace(self, name: str) -> None:
+        body = {"metadata": {"name": name}}
         self.client.post("/api/v1/namespaces", json=body).raise_for_status()
+        account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
         eventually(
-            lambda: self.get("serviceaccounts", "default") is not None,
+            lambda: self.client.get(account).status_code == 200,
             "the namespace has its service account",
         )
-        return self
 
     def __exit__(
         self,

@@ -77,7 +77,7 @@ GATE_CASES: dict[str, dict[str, Any]] = {
         "outcomes": "(refused) redirected",
     },
     "gate-very-late": {
-        "override": server("very-late", health_threshold=300, start_timeout=400),
+        "override": server("very-late", health_threshold=600, start_timeout=400),
         "outcomes": "refused answered",
     },
     "gate-dies": {

@@ -38,6 +38,7 @@ ANSWERS = {
     "to-spawn": lambda path: reply(302, "Location: /hub/spawn/me"),
     "to-other-host": lambda path: reply(302, "Location: http://elsewhere.example/x"),
     "dies": lambda path: reply(503),
+    "found-late": lambda path: reply(404) if age() < float(sys.argv[2]) else reply(200),
     "stamped": lambda path: reply(200, f"X-Listening-Since: {LISTENING[0]:.6f}"),
     "sickens": lambda path: reply(200) if age() < 10 else reply(503),
     "junk": lambda path: b"this is no HTTP\r\n\r\n",

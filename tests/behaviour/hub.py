@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -32,12 +33,22 @@ def free_port() -> int:
 
 
 def eventually(
-    condition: Callable[[], Any], what: str, seconds: float = 60, pause: float = 0.1
+    condition: Callable[[], Any],
+    what: str,
+    seconds: float = 60,
+    pause: float = 0.1,
+    *,
+    raises: bool = True,
 ) -> Any:
-    """Return the first true result of `condition`; fails with `what` after `seconds`."""
+    """Return the first true result of `condition`; fails with `what` after `seconds`.
+
+    Without `raises` it returns the last result then, to be judged by the test.
+    """
     end = time.monotonic() + seconds
     while not (result := condition()):
         if time.monotonic() > end:
+            if not raises:
+                return result
             raise AssertionError(f"not within {seconds} s: {what}")
         time.sleep(pause)
     return result
@@ -76,13 +87,19 @@ class Hub:
     """The Hub under test."""
 
     def __init__(
-        self, url: str, token: str, process: subprocess.Popen[bytes], log: Path, proxy_api: str = ""
+        self,
+        url: str,
+        token: str,
+        launch: Callable[[], subprocess.Popen[bytes]],
+        log: Path,
+        proxy_api: int,
     ) -> None:
         self.url = url
         self.log = log
         self._token = token
-        self._proxy_api = proxy_api
-        self._process = process
+        self._proxy_api = f"http://127.0.0.1:{proxy_api}"
+        self._launch = launch
+        self._process = launch()
         self.client = httpx.Client(
             base_url=f"{url}/hub/api",
             headers={"Authorization": f"token {token}"},
@@ -101,6 +118,18 @@ class Hub:
                 return False
 
         eventually(up, "the Hub answers")
+
+    def restart(self, how: signal.Signals) -> None:
+        """End the Hub by a signal and start it again; it need not answer yet."""
+        self._process.send_signal(how)
+        self._process.wait(60)
+        self._process = self._launch()
+
+    def close(self) -> None:
+        """End the Hub."""
+        self.client.close()
+        self._process.terminate()
+        self._process.wait(60)
 
     def path(self, user: str, server: str = "") -> str:
         """Return the path of a server in the API."""
@@ -150,6 +179,16 @@ class Hub:
         answer.raise_for_status()
         return [path.rstrip("/") + "/" for path in answer.json()]
 
+    def visit(self, user: str) -> httpx.Response:
+        """Ask for a server through the proxy, and follow no redirect."""
+        return httpx.get(f"{self.url}/user/{user}/api", timeout=30)
+
+    def tokens(self, user: str) -> list[str]:
+        """Return what the tokens of a user's servers are for."""
+        answer = self.client.get(f"/users/{user}/tokens")
+        answer.raise_for_status()
+        return [token["note"] for token in answer.json()["api_tokens"]]
+
     def sign_in(self, user: str) -> httpx.Client:
         """Return a client that is signed in as a person's browser is."""
         browser = httpx.Client(base_url=self.url, follow_redirects=True, timeout=30)
@@ -190,22 +229,38 @@ def running_hub(
         "SUITE_TOKEN": token,
         "SUITE_NAMESPACE": kubernetes.namespace,
     }
-    with (folder / "hub.log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "jupyterhub", "-f", str(config), "--debug"],
-            cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-        hub = Hub(
-            f"http://127.0.0.1:{proxy}",
-            token,
-            process,
-            folder / "hub.log",
-            f"http://127.0.0.1:{proxy_api}",
-        )
+    command = [sys.executable, "-m", "jupyterhub", "-f", str(config), "--debug"]
+    with (folder / "hub.log").open("wb") as log, own_proxy(environment, log):
+
+        def launch() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                command, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT
+            )
+
+        hub = Hub(f"http://127.0.0.1:{proxy}", token, launch, folder / "hub.log", proxy_api)
         try:
             hub.wait_until_up()
             yield hub
         finally:
-            hub.client.close()
-            process.terminate()
-            process.wait(60)
+            hub.close()
+
+
+@contextlib.contextmanager
+def own_proxy(environment: Mapping[str, str], log: Any) -> Iterator[None]:
+    """Run the proxy beside the Hub if the environment asks for one that outlives it."""
+    if "SUITE_OWN_PROXY" not in environment:
+        yield
+        return
+    command = [
+        "configurable-http-proxy", "--ip", "127.0.0.1", "--port", environment["PROXY_PORT"],
+        "--api-ip", "127.0.0.1", "--api-port", environment["PROXY_API_PORT"],
+        "--default-target", f"http://{environment['HUB_ADDRESS']}:{environment['HUB_PORT']}",
+        "--error-target",
+        f"http://{environment['HUB_ADDRESS']}:{environment['HUB_PORT']}/hub/error",
+    ]  # fmt: skip
+    process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(30)

@@ -16,7 +16,11 @@ def base(c: Any) -> None:
     c.JupyterHub.tornado_settings = {"slow_spawn_timeout": 0}
     c.JupyterHub.services = [{"name": "suite", "api_token": os.environ["SUITE_TOKEN"]}]
     c.JupyterHub.load_roles = [
-        {"name": "suite", "scopes": ["admin:users", "admin:servers"], "services": ["suite"]}
+        {
+            "name": "suite",
+            "scopes": ["admin:users", "admin:servers", "tokens"],
+            "services": ["suite"],
+        }
     ]
     c.Authenticator.allow_all = True
     c.KubeSpawner.namespace = os.environ["SUITE_NAMESPACE"]

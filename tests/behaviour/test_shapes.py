@@ -172,6 +172,7 @@ def pictures(
 
 
 SLUGS = list(cases.CASES)
+UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
 
 
 @pytest.mark.parametrize("slug", SLUGS)
@@ -198,8 +199,12 @@ def test_the_events(pictures: dict[str, tuple[Picture, Picture]], slug: str) -> 
         }
 
     real, stand_in = (one["events"] for one in pictures[slug])
-    assert told(stand_in) == told(real)
-    assert keys(stand_in[0]) == keys(real[0])
+    # a volume that is bound at once may still be bound too late for the first attempt
+    told_of_real = {event for event in told(real) if UNBOUND not in event[2]}
+    assert told(stand_in) == told_of_real
+    first = {"Scheduled", "FailedScheduling"}
+    newer_form = [next(e for e in one if e["reason"] in first) for one in (stand_in, real)]
+    assert keys(newer_form[0]) == keys(newer_form[1])
 
 
 def test_the_suite_compares_with_a_real_cluster(kubernetes: Kubernetes) -> None:

@@ -1,0 +1,127 @@
+"""Ending a server once, however many requests ask for it at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import weakref
+from typing import Any
+
+from ..hub import remove_server, spawn_future
+
+# seconds between two looks where nothing tells of a change
+POLL = 0.05
+# seconds after which a start that goes on though cancelled is cancelled again
+CANCEL_AGAIN = 1.0
+
+_endings: weakref.WeakKeyDictionary[Any, Ending] = weakref.WeakKeyDictionary()
+
+
+class Ending:
+    """What ends one server: the cancel of its start, its stop and its removal.
+
+    Made by the first request, joined by those that come meanwhile.
+    """
+
+    def __init__(self, handler: Any, user: Any, spawner: Any) -> None:
+        # whether the server is to be removed when it has stopped
+        self.remove = False
+        self._handler = handler
+        self._user = user
+        self._spawner = spawner
+        self.interrupted = asyncio.ensure_future(self._interrupt())
+        self.done = asyncio.ensure_future(self._end())
+
+    @classmethod
+    def of(cls, spawner: Any) -> Ending | None:
+        """Return what ends a server now, None if nothing does."""
+        ending = _endings.get(spawner)
+        return ending if ending is not None and not ending.done.done() else None
+
+    @classmethod
+    def begin(cls, handler: Any, user: Any, spawner: Any) -> Ending:
+        """End a server, or join what ends it already."""
+        ending = cls.of(spawner)
+        if ending is None:
+            ending = _endings[spawner] = cls(handler, user, spawner)
+            # it holds the spawner, so the weak key alone would not let go
+            ending.done.add_done_callback(lambda _: _endings.pop(spawner, None))
+        return ending
+
+    async def wait(self, interrupt: float, stop: float) -> bool:
+        """Wait so many seconds for the cancel and for the rest; whether all has ended.
+
+        Raises what kept the server from being ended.
+        """
+        await asyncio.wait({self.interrupted}, timeout=interrupt)
+        await asyncio.wait({self.done}, timeout=stop)
+        if not self.done.done():
+            return False
+        self.done.result()
+        return True
+
+    async def _interrupt(self) -> None:
+        """Cancel a pending start, and wait until it or a check has let go."""
+        spawner = self._spawner
+        if spawner.pending not in ("spawn", "check"):
+            return
+        self._handler.log.warning("Interrupting server %s, pending %s", self._name, spawner.pending)
+        self._announce()
+        while spawner.pending in ("spawn", "check", "stop"):
+            future = spawn_future(spawner)
+            if future is None or future.done():
+                await asyncio.sleep(POLL)
+                continue
+            if spawner.pending == "spawn":
+                # one that failed meanwhile cleans up by itself
+                future.cancel()
+            await asyncio.wait({future}, timeout=CANCEL_AGAIN)
+
+    def _announce(self) -> None:
+        cancel_start = getattr(self._spawner, "cancel_start", None)
+        if cancel_start is None:
+            return
+        try:
+            cancel_start()
+        except Exception:
+            self._handler.log.exception("Cannot mark the start of %s as cancelled", self._name)
+
+    async def _end(self) -> None:
+        spawner, user, handler = self._spawner, self._user, self._handler
+        was_running = spawner.ready
+        await self.interrupted
+        if was_running:
+            # include notify, so that a server that died is noticed
+            await spawner.poll_and_notify()
+        # no await between this look and the mark that the Hub sets in stop_single_user
+        if self._is_there() and not spawner.pending and spawner.server is not None:
+            stopped = await handler.stop_single_user(user, spawner.name)
+            await asyncio.wait({stopped})
+        while self._is_there() and spawner.pending == "stop":
+            await asyncio.sleep(POLL)
+        if self._is_there() and not spawner.pending and spawner.server is not None:
+            # the Hub says nothing of it
+            handler.log.error("Server %s could not be stopped", self._name)
+            return
+        if self.remove and not spawner.active and spawner.name in user.orm_spawners:
+            handler.log.info("Deleting server %s", self._name)
+            await remove_server(user, spawner)
+
+    def _is_there(self) -> bool:
+        return self._user.spawners.get(self._spawner.name) is self._spawner
+
+    @property
+    def _name(self) -> str:
+        return f"{self._user.name}:{self._spawner.name}"
+
+
+async def until_stopped(user: Any, server_name: str, seconds: float) -> bool:
+    """Wait until nothing stops a server any more; False after so many seconds."""
+    end = time.monotonic() + seconds
+    while True:
+        spawner = user.spawners.get(server_name)
+        if spawner is None or (Ending.of(spawner) is None and spawner.pending != "stop"):
+            return True
+        if time.monotonic() > end:
+            return False
+        await asyncio.sleep(POLL)

@@ -1,0 +1,48 @@
+"""What an API refused, and how a start tells the Hub that it failed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from kubernetes_asyncio.client import ApiException
+from tornado import web
+
+
+def status_of(error: ApiException) -> dict[str, Any]:
+    """Return the v1 Status that an API error carries, or one made of its code."""
+    try:
+        status = json.loads(error.body or "")
+    except (TypeError, ValueError):
+        status = None
+    if not isinstance(status, dict):
+        status = {"message": str(error.reason)}
+    status.setdefault("code", error.status)
+    return status
+
+
+def spawn_error(message: str, html_message: str, reason: str, *, users: bool) -> Exception:
+    """Build the exception with which a start ends.
+
+    `users`: it is the user's to mend, so no infrastructure failure. The text
+    reaches the stream and the page by the two `jupyterhub_` attributes.
+    """
+    error: Exception
+    try:
+        # JupyterHub 6; on 5 there is no other word for it than a 4xx
+        from jupyterhub.spawner import SpawnException
+    except ImportError:
+        error = web.HTTPError(400 if users else 500, _plain_for_log(message))
+    else:
+        if users:
+            error = SpawnException(_plain_for_log(message), reason=reason)
+        else:
+            error = web.HTTPError(500, _plain_for_log(message))
+    error.jupyterhub_message = message  # type: ignore[attr-defined]
+    error.jupyterhub_html_message = html_message  # type: ignore[attr-defined]
+    return error
+
+
+def _plain_for_log(message: str) -> str:
+    # tornado formats the message with %
+    return message.replace("%", "%%")

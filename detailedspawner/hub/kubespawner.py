@@ -1,0 +1,173 @@
+"""KubeSpawner with its private parts replaced where the product needs it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any, ClassVar
+
+from kubernetes_asyncio.client import ApiException, V1Container, V1Volume
+from kubespawner import KubeSpawner
+from kubespawner.utils import get_k8s_model
+
+from ..watch import (
+    FollowingEventReflector,
+    FollowingPodReflector,
+    FollowingReflector,
+    Notifier,
+    ReflectorPool,
+    event_time,
+)
+from .errors import status_of
+
+START_ID_ANNOTATION = "detailedspawner/start-id"
+
+FOLLOWING = {"pods": FollowingPodReflector, "events": FollowingEventReflector}
+
+
+class HubKubeSpawner(KubeSpawner):  # type: ignore[misc]  # kubespawner has no type hints
+    """KubeSpawner with its private parts replaced where the product needs it."""
+
+    # apart from KubeSpawner's own, whose reflectors tell nobody what changed
+    reflectors: ClassVar[dict[Any, Any]] = {}
+    reflector_pool: ClassVar[ReflectorPool] = ReflectorPool(reflectors)
+    notifier: ClassVar[Notifier] = Notifier()
+    events_refused: ClassVar[set[Any]] = set()
+    # the request to create the pod, while or after it is under way
+    create_call: asyncio.Future[Any] | None = None
+
+    async def _start_reflector(
+        self, kind: str, reflector_class: type, replace: bool = False, **kwargs: Any
+    ) -> FollowingReflector:
+        key = self._get_reflector_key(kind)
+        namespace = self.namespace
+        following = FOLLOWING.get(kind, reflector_class)
+
+        def make() -> FollowingReflector:
+            reflector: FollowingReflector = following(
+                parent=self, namespace=namespace, notifier=self.notifier, **kwargs
+            )
+            return reflector
+
+        return await self.reflector_pool.ensure(key, make, replace)
+
+    async def _start_watching_events(self, replace: bool = False) -> Any:
+        key = self._get_reflector_key("events")
+        try:
+            reflector = await super()._start_watching_events(replace)
+        except Exception as error:
+            # the pod decides, events only add text: a start goes on without them
+            if key not in self.events_refused:
+                self.events_refused.add(key)
+                self.log.warning("Events of pods cannot be read, steps go without: %r", error)
+            return None
+        self.events_refused.discard(key)
+        return reflector
+
+    async def watch_pods(self) -> None:
+        """Have the pods of this namespace followed; raises what the first list raised."""
+        await self._start_watching_pods()
+
+    @property
+    def pod_key(self) -> str:
+        """The "namespace/name" of this server's pod."""
+        return f"{self.namespace}/{self.pod_name}"
+
+    @property
+    def log_name(self) -> str:
+        """The name of this server in the Hub's log."""
+        return str(self._log_name)
+
+    def current_pod(self) -> dict[str, Any] | None:
+        """The pod that has this server's name now, of whichever start."""
+        reflector = self.pod_reflector
+        return reflector.pods.get(self.pod_key) if reflector else None
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The events of this server's pod only, found by its uid."""
+        pod, reflector = self.current_pod(), self.event_reflector
+        if pod is None or reflector is None:
+            return []
+        return sorted(reflector.events_of(pod["metadata"].get("uid")), key=event_time)
+
+    def pod_url(self, pod: dict[str, Any]) -> str:
+        """Return the URL at which the Hub and the proxy reach this pod."""
+        return str(self._get_pod_url(pod))
+
+    def planned_pod(self) -> dict[str, Any]:
+        """Return a pod with the containers and volumes that the next one will have.
+
+        From the configuration alone, so it is there before the pod is; what
+        `modify_pod_hook` changes is not known yet.
+        """
+        spec: dict[str, Any] = {"containers": [{"name": "notebook", "image": str(self.image)}]}
+        for key, model, configured in (
+            ("initContainers", V1Container, self.init_containers),
+            ("containers", V1Container, self.extra_containers),
+            ("volumes", V1Volume, self.volumes),
+        ):
+            for item in self._expand_all(self._sorted_dict_values(configured)):
+                # as KubeSpawner reads them: names in camelCase or snake_case
+                plain = self.api.api_client.sanitize_for_serialization(get_k8s_model(model, item))
+                spec.setdefault(key, []).append(plain)
+        return {"spec": spec}
+
+    # --- creating the pod: what the spawner's own class fills in ------------------
+
+    def pod_to_create(self, pod: Any) -> None:
+        """Called with the final V1Pod right before each attempt to create it."""
+
+    def create_refused(self, status: dict[str, Any]) -> None:
+        """Called with the API's v1 Status when it refused the pod."""
+
+    def is_own_pod(self, pod: Any) -> bool:
+        """Whether a pod (a plain dict) is the one that this start made."""
+        raise NotImplementedError
+
+    async def _make_create_pod_request(self, pod: Any, request_timeout: float) -> bool:
+        """Try once to create the pod; False means that another try is worth it."""
+        self.pod_to_create(pod)
+        call = asyncio.ensure_future(self.api.create_namespaced_pod(self.namespace, pod))
+        self.create_call = call
+        try:
+            # a start that is cancelled leaves the call to `created_or_not`
+            await asyncio.wait_for(asyncio.shield(call), request_timeout)
+        except asyncio.TimeoutError:
+            call.cancel()
+            return False
+        except ApiException as error:
+            self.create_refused(status_of(error))
+            if error.status == 429 or error.status >= 500:
+                return False
+            if error.status != 409:
+                raise
+            # a slow answer to an earlier try: the pod in the way is this start's own
+            if self.is_own_pod(await self._read_pod()):
+                return True
+            self.log.info("Pod %s is in the way of a new one, deleting it", self.pod_key)
+            await KubeSpawner.stop(self, True)
+            return False
+        return True
+
+    async def created_or_not(self) -> None:
+        """Wait for a request to create the pod that a cancelled start has left behind.
+
+        The API would create the pod after it was asked to delete it.
+        """
+        call, self.create_call = self.create_call, None
+        if call is not None:
+            await asyncio.wait({call}, timeout=self.k8s_api_request_timeout)
+            if call.done() and not call.cancelled():
+                call.exception()
+            call.cancel()
+
+    async def _read_pod(self) -> Any:
+        try:
+            # as plain JSON: the client refuses to read a pod with a part missing
+            answer = await self.api.read_namespaced_pod(
+                self.pod_name, self.namespace, _preload_content=False
+            )
+            return json.loads(await answer.read())
+        except (ApiException, ValueError):
+            return None

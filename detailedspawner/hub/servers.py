@@ -1,0 +1,62 @@
+"""A server as the Hub keeps it: its row, its start, and whether a failure counts."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from typing import Any
+
+from jupyterhub import spawner as jupyterhub_spawner
+from jupyterhub.utils import maybe_future
+from sqlalchemy import inspect
+from tornado import web
+
+
+def save_state(spawner: Any) -> None:
+    """Write a spawner's state to the Hub's database now, not only after its start."""
+    row = spawner.orm_spawner
+    session = None if row is None else inspect(row).session
+    if session is not None:
+        row.state = spawner.get_state()
+        session.commit()
+
+
+def spawn_future(spawner: Any) -> asyncio.Future[Any] | None:
+    """Return the start that the Hub began, None when there is none."""
+    future: asyncio.Future[Any] | None = spawner._spawn_future
+    return future
+
+
+async def remove_server(user: Any, spawner: Any) -> None:
+    """Remove a named server that is stopped, with all that it keeps."""
+    await maybe_future(user._delete_spawner(spawner))
+    user.db.delete(spawner.orm_spawner)
+    user.spawners.pop(spawner.name, None)
+    user.db.commit()
+
+
+# JupyterHub 6 tells a user's mistake from a failure of its own; 5 counts both
+COUNTS_MISTAKES = not hasattr(jupyterhub_spawner, "SpawnException")
+_forgiven: weakref.WeakSet[asyncio.Future[Any]] = weakref.WeakSet()
+
+
+def forgive_failure(spawner: Any, error: BaseException) -> None:
+    """Keep a user's own mistake from counting toward `consecutive_failure_limit`.
+
+    For a start that is about to end with `error`; only a 4xx is a user's mistake.
+    """
+    future, handler = spawner._spawn_future, spawner.handler
+    mistake = isinstance(error, web.HTTPError) and error.status_code < 500
+    if not (COUNTS_MISTAKES and mistake and future and handler) or future in _forgiven:
+        return
+    _forgiven.add(future)
+    limit = spawner.consecutive_failure_limit
+    # the Hub's own callback runs before ours: it counts, and ends the Hub at the limit
+    spawner.consecutive_failure_limit = 0
+
+    def put_back(ended: asyncio.Future[Any]) -> None:
+        spawner.consecutive_failure_limit = limit
+        if not ended.cancelled() and ended.exception() is not None:
+            handler.settings["failure_count"] -= 1
+
+    future.add_done_callback(put_back)

@@ -1,0 +1,181 @@
+"""What happens to a spawner before its pod is made: hooks, options, preparations, state."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import html
+import inspect
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from traitlets import TraitError
+
+from .ending import record_of, to_spawn_error
+from .following import FollowingSpawner
+from .hub import forgive_failure, save_state, spawn_error
+from .models import ServerStatus, StepStatus
+from .models.text import clean
+from .preparation import Preparation, Preparing, Threads, check_preparations
+from .record import Outcome
+from .starting import Start
+
+# key of what a start leaves in the spawner's state
+STATE_KEY = "detailedspawner"
+FAILED_KEY = "failed"
+# one pool of threads for each Hub
+_threads: WeakKeyDictionary[asyncio.AbstractEventLoop, Threads] = WeakKeyDictionary()
+
+
+class PreparingSpawner(FollowingSpawner):
+    """A spawner whose options are loaded once, and whose preparations are steps."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._options_loaded = False
+        # what to take back if this start fails
+        self._preparing: Preparing | None = None
+        # what the state says of a start that the Hub's restart interrupted
+        self._interrupted: dict[str, Any] | None = None
+
+    # --- before the start -----------------------------------------------------------
+
+    def clear_state(self) -> None:
+        """Forget an earlier start when the Hub begins a new one with the same object."""
+        super().clear_state()
+        start = self._detailed_start
+        # the Hub also calls this at the end of stop(), where a failure stays readable
+        if self.pending == "spawn":
+            self._passed_gate = False
+            self._interrupted = None
+            if start is not None and start.ended:
+                self._detailed_start = None
+
+    async def run_pre_spawn_hook(self) -> None:
+        """Run the hook, load the user's options, then run the preparations.
+
+        In this order each sees what the one before has set, and the pod all of it.
+        """
+        self._passed_gate = False
+        self._options_loaded = False
+        start = self._present_start()
+        hook_step = start.step_name("preparation")
+        named = [hook_step] if self.pre_spawn_hook else []
+        start.prepare([*named, *(item.name for item in check_preparations(self.preparations))])
+        done = False
+        try:
+            if self.pre_spawn_hook:
+                start.prepared(hook_step, StepStatus.EXECUTING)
+            hook = super().run_pre_spawn_hook()
+            if inspect.isawaitable(hook):
+                await hook
+            if self.pre_spawn_hook:
+                start.prepared(hook_step, StepStatus.READY)
+            await self.load_user_options()
+            start.plan(self._plan(), self.pod_settings(), self.health_enabled)
+            # those of a profile are known only now
+            preparations = check_preparations(self.preparations)
+            start.prepare(item.name for item in preparations)
+            if preparations:
+                self._save_pending(start)
+                await self._prepare(start, preparations)
+            start.plan(self._plan(), self.pod_settings(), self.health_enabled)
+            done = True
+        except Exception as error:
+            raise self._failure(start, error) from error
+        finally:
+            if not done:
+                self._end(start)
+
+    async def _prepare(self, start: Start, preparations: list[Preparation]) -> None:
+        loop = asyncio.get_running_loop()
+        threads = _threads.get(loop)
+        if threads is None or threads.workers != self.preparation_workers:
+            threads = _threads[loop] = Threads(self.preparation_workers)
+        self._preparing = Preparing(preparations, threads, server=self.log_name, log=self.log)
+        await self._preparing.run(self, start.prepared)
+
+    def report(self, message: str, step: str | None = None) -> None:
+        """Show the user what a hook is doing, at once.
+
+        `step` is the name of a step; without it the message belongs to the one that is
+        under way. For auth_state_hook, pre_spawn_hook, modify_pod_hook,
+        after_pod_created_hook and preparations; does nothing while no start goes on.
+        """
+        start = self._current_start()
+        if start is not None and not start.ended:
+            start.report(str(message), None if step is None else str(step))
+
+    def _failure(self, start: Start, error: Exception) -> Exception:
+        failure = to_spawn_error(start, error, self.start_timeout, self.log)
+        # JupyterHub 5 counts a user's mistake like a failure of the cluster
+        forgive_failure(self, failure)
+        return failure
+
+    def _present_start(self) -> Start:
+        start = self._detailed_start
+        return self._begin() if start is None or start.ended else start
+
+    def _end(self, start: Start) -> None:
+        """Take that a start is over; what it says last stays readable if it failed."""
+        self._options_loaded = False
+        start.end()
+        outcome = Outcome.READY if self._passed_gate else None
+        if start.failed:
+            self._remember(start.status)
+            outcome = Outcome.FAILED
+        elif start.cancelled:
+            outcome = Outcome.CANCELLED
+        # none of them: the Hub ends, and the start goes on when it is back
+        if outcome is not None:
+            self.log.info("%s", record_of(start, outcome, self.user.name, self.name))
+
+    async def load_user_options(self) -> None:
+        """Load the options once per start, however often KubeSpawner asks.
+
+        Raises what the Hub answers with 400 where a profile sets something wrong.
+        """
+        if self._options_loaded:
+            return
+        try:
+            await super().load_user_options()
+            start = self._detailed_start
+            if start is not None and not start.ended:
+                for warning in self.choice_warnings:
+                    start.warn(warning)
+            self.pod_settings()
+            self.health_settings()
+        except TraitError as error:
+            text = clean(f"The profile cannot be used: {error}", 500)
+            raise spawn_error(text, html.escape(text), "profile", users=True) from error
+        self._options_loaded = True
+
+    # --- what outlives this process -----------------------------------------------------
+
+    def get_state(self) -> dict[str, Any]:
+        """Return what the Hub keeps: of a start under way its id, of one that failed why."""
+        state: dict[str, Any] = super().get_state()
+        failed = self.last_statuses.get(self._status_key)
+        if self._interrupted is not None:
+            state[STATE_KEY] = self._interrupted
+        elif failed is not None:
+            state[STATE_KEY] = {FAILED_KEY: failed.to_dict()}
+        return state
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take up what an earlier Hub has kept."""
+        super().load_state(state)
+        kept = state.get(STATE_KEY)
+        if isinstance(kept, dict) and isinstance(kept.get("start_id"), str):
+            self._interrupted = kept
+            self._passed_gate = False
+        elif isinstance(kept, dict) and FAILED_KEY in kept:
+            with contextlib.suppress(ValueError):
+                # of another version, perhaps: then it is forgotten
+                failed = ServerStatus.from_dict(kept[FAILED_KEY])
+                self.last_statuses.setdefault(self._status_key, failed)
+
+    def _save_pending(self, start: Start) -> None:
+        """Keep in the database what a start needs that outlives this process."""
+        self._interrupted = {"start_id": start.id, "began": start.began}
+        save_state(self)

@@ -1,0 +1,117 @@
+"""However late, often or mixed up a cluster tells a start: its end is the same."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from detailedspawner.models import StepStatus
+from detailedspawner.pods import PodView, Seen, Severity, Verdict, judge
+
+from .podmaker import BEGIN, Raw
+from .recordedstarts import STARTS, Recorded
+
+QUICK = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
+)
+# How late an event may come; no grace and no warning is due sooner.
+LATEST = 15.0
+PATIENCE = 4000.0
+
+
+def happened(event: Raw) -> float:
+    """Return the second of the start at which an event was last seen."""
+    moment = event["lastTimestamp"]
+    hours, minutes, seconds = (float(part) for part in moment[11:19].split(":"))
+    return (hours - 9) * 3600 + minutes * 60 + seconds
+
+
+def look(recorded: Recorded, chance: random.Random | None) -> list[PodView]:
+    """Judge a start as it was told; with `chance`, as a bad day would tell it."""
+    pods, events = list(recorded.pods), list(recorded.events)
+    late = {id(event): chance.uniform(0, LATEST) if chance else 0.0 for event in events}
+    if chance:
+        # the last one always comes, others may be missed or come twice
+        kept = [pod for pod in pods[:-1] for _ in range(chance.choice((0, 1, 1, 2)))]
+        pods = [*kept, pods[-1]]
+    moments = [(at, pod) for at, pod in pods]
+    # an event alone wakes the judge too
+    moments += [(happened(event) + late[id(event)], None) for event in events]
+    moments.append((PATIENCE, None))
+    views: list[PodView] = []
+    shown: object = None
+    for moment, pod in sorted(moments, key=lambda item: item[0]):
+        due = views[-1].next_check if views else None
+        # and so does the clock, when a grace ends
+        while due is not None and due - BEGIN < moment:
+            at = due - BEGIN
+            there = [event for event in events if happened(event) + late[id(event)] <= at]
+            views.append(judged(shown, there, at, views[-1].seen, chance))
+            due = views[-1].next_check
+        if views and views[-1].verdict is not Verdict.STARTING:
+            break
+        shown = pod or shown
+        if shown is not None and moment < PATIENCE:
+            there = [event for event in events if happened(event) + late[id(event)] <= moment]
+            views.append(
+                judged(shown, there, moment, views[-1].seen if views else Seen.EMPTY, chance)
+            )
+    return views
+
+
+def judged(
+    pod: object, events: list[Raw], at: float, seen: Seen, chance: random.Random | None
+) -> PodView:
+    if chance:
+        events = [event for event in events for _ in range(chance.choice((1, 1, 2)))]
+        chance.shuffle(events)
+    return judge(pod, events, seen=seen, now=BEGIN + at)
+
+
+def told(view: PodView) -> tuple[object, ...]:
+    """What a user reads at the end."""
+    problem = view.problem
+    return (
+        view.verdict,
+        view.message,
+        problem and (problem.reason, problem.hint, problem.container, problem.step),
+        [(step.step, step.status, step.message, step.hint) for step in view.steps],
+        [(item.name, item.status, item.exit_code, item.log_tail) for item in view.containers],
+        [warning.message for warning in view.warnings],
+    )
+
+
+@pytest.mark.parametrize("recorded", STARTS.values(), ids=STARTS.keys())
+def test_as_it_was_told(recorded: Recorded) -> None:
+    last = look(recorded, None)[-1]
+    assert last.verdict.value == recorded.verdict
+    assert recorded.says in last.message
+
+
+@pytest.mark.parametrize("recorded", STARTS.values(), ids=STARTS.keys())
+@QUICK
+@given(chance=st.randoms(use_true_random=False))
+def test_mixed_up_missed_doubled_and_late_it_ends_the_same(
+    recorded: Recorded, chance: random.Random
+) -> None:
+    assert told(look(recorded, chance)[-1]) == told(look(recorded, None)[-1])
+
+
+@pytest.mark.parametrize("recorded", STARTS.values(), ids=STARTS.keys())
+@QUICK
+@given(chance=st.randoms(use_true_random=False))
+def test_no_state_flashes(recorded: Recorded, chance: random.Random) -> None:
+    views = look(recorded, chance)
+    progress = [view.progress for view in views]
+    assert progress == sorted(progress)
+    # failed is said once, at the end
+    assert [view for view in views[:-1] if view.verdict is Verdict.FAILED] == []
+    if recorded.troubled:
+        return
+    for view in views:
+        assert {step.status for step in view.steps} <= set(StepStatus) - {StepStatus.FAILED}
+        assert view.warnings == ()
+        assert view.problem is None or view.problem.severity is not Severity.FATAL
