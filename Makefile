@@ -3,14 +3,18 @@ VENV ?= .venv
 PORT ?= 8000
 export VENV PORT
 
-.PHONY: demo test lint clean
+.PHONY: demo test test-all lint clean
 
 demo: ## A Hub with an embedded stand-in for a cluster on http://127.0.0.1:$(PORT)
 	@scripts/demo
 
 test: ## The tests that need neither a cluster nor root
 	@scripts/environment test
-	@env -u KUBECONFIG PATH="$(abspath $(VENV))/bin:$$PATH" python -m pytest -m "not smoke"
+	@env -u KUBECONFIG PATH="$(abspath $(VENV))/bin:$$PATH" python -m pytest -m "not smoke and not slow"
+
+test-all: ## Those that take minutes as well: every way and phase of a cancel, restarts, crowds
+	@scripts/environment test
+	@env -u KUBECONFIG SUITE_ALL=1 PATH="$(abspath $(VENV))/bin:$$PATH" python -m pytest -m "not smoke"
 
 lint: ## Format, lint, types and layers
 	@scripts/environment lint

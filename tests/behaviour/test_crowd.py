@@ -13,6 +13,8 @@ import pytest
 from .cluster import Kubernetes
 from .hub import Hub, eventually
 
+pytestmark = pytest.mark.slow
+
 SERVERS, CANCELS, AT_ONCE = 20, 100, 10
 PROFILES = ["gate-ok", "gate-late", "gate-never", "cancel-init-container", "cancel-scheduling"]
 BLOCKING = 40

@@ -12,6 +12,8 @@ from .cluster import Kubernetes
 from .hub import Hub, eventually, running_hub
 from .restart_cases import RESTARTS
 
+pytestmark = pytest.mark.slow
+
 GO_ON = [slug for slug, case in RESTARTS.items() if "interrupted" not in case]
 
 
