@@ -12,6 +12,7 @@ from jupyterhub.app import JupyterHub
 from traitlets import TraitError
 from traitlets.config.loader import LazyConfigValue
 
+from .gate import configured_access, find_proxy
 from .handlers import extra_handlers, place_first
 from .paths import template_paths
 from .profiling import check_profiles
@@ -104,10 +105,18 @@ def _check_or_exit(config: Any) -> None:
 
 
 async def _place_when_made() -> None:
-    """Put our handlers first as soon as the Hub has made what answers requests."""
+    """Put our handlers first as soon as the Hub has made what answers requests.
+
+    Then look whether the Hub reaches its proxy.
+    """
     while not place_handlers():
         # nothing tells; requests come only after more turns of the loop than one
         await asyncio.sleep(HANDLERS_PAUSE)
+    app = JupyterHub.instance()
+    access = configured_access(app.tornado_settings, starting=True)
+    if not isinstance(access, str):
+        # a wrong address is told now, not by the first start
+        await find_proxy(access, app.log)
 
 
 def place_handlers(_log: object = None) -> bool:

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from jupyterhub.utils import make_ssl_context
 
 from .health import HealthSettings
+from .healthtraits import HealthTraits
 from .models import Health
 from .probe import (
     PATIENCE,
@@ -30,6 +31,7 @@ from .probe import (
     proxy_base_url,
     wait_until_healthy,
 )
+from .profiling import configured
 
 Log = logging.Logger | logging.LoggerAdapter[Any]
 
@@ -73,6 +75,24 @@ def proxy_access(
         )
         known[key] = ProxyAccess(proxy, prefix, route, RouteTable(proxy), context)
     return known[key]
+
+
+def configured_access(
+    hub_settings: Mapping[str, Any], *, starting: bool = False
+) -> ProxyAccess | str:
+    """Return how servers are asked where no profile says otherwise, or why they are not."""
+    spawner_class, config = hub_settings["spawner_class"], hub_settings["config"]
+    if not issubclass(spawner_class, HealthTraits):
+        return "Not asked: servers are of another spawner class."
+
+    def value(trait: str) -> Any:
+        return configured(spawner_class, config, trait)
+
+    if not value("health_enabled"):
+        return "Not asked: c.DetailedKubeSpawner.health_enabled is off."
+    settings = HealthSettings(proxy_url=value("health_proxy_url"), timeout=value("health_timeout"))
+    access = proxy_access(hub_settings, settings, value("health_proxy_ca"), starting=starting)
+    return "Not asked: there is no proxy." if access is None else access
 
 
 async def find_proxy(access: ProxyAccess, log: Log) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from .addresses import pinned_context, proxy_base_url, route_target
 from .asking import ask, close_session
 from .hubroute import PATIENCE, HubRoute, hub_route_answers
-from .routes import RouteTable, add_early_route, remove_early_route
+from .routes import RouteTable, add_early_route, confirm_early_route, remove_early_route
 from .waiting import ProxyAccess, Result, Server, wait_until_healthy
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "add_early_route",
     "ask",
     "close_session",
+    "confirm_early_route",
     "hub_route_answers",
     "pinned_context",
     "proxy_base_url",

@@ -53,23 +53,36 @@ async def add_early_route(
     data: Mapping[str, Any],
     *,
     timeout: float,
-    table: RouteTable | None = None,
     log: Log = _log,
 ) -> Judgement:
-    """Add a server's route as the Hub will, and see that the proxy has it.
+    """Add a server's route as the Hub will.
 
     `target` is scheme, host and port, `data` what the Hub's own `add_user` gives,
-    `timeout` the seconds for both calls. Only cancellation is raised.
+    `timeout` is in seconds. Only cancellation is raised.
     """
-    table = table or RouteTable(proxy)
     try:
         # a copy: proxy classes write into it
         await _within(timeout, proxy.add_route(routespec, target, dict(data)))
-        routes = await _within(timeout, table.routes())
     except Exception as error:
         log.warning("The proxy did not take the route %s: %r", routespec, error)
         detail = "in time" if isinstance(error, TimeoutError | asyncio.TimeoutError) else ""
         message = f"the proxy did not take the route to the server {detail}".strip()
+        return Judgement(False, Kind.ROUTE_MISSING, message)
+    return Judgement(True, Kind.ANSWERED, "the proxy took the route to the server")
+
+
+async def confirm_early_route(
+    table: RouteTable, routespec: str, target: str, *, timeout: float, log: Log = _log
+) -> Judgement:
+    """See that the proxy lists a route: without it, another server's may answer.
+
+    `timeout` is in seconds. Only cancellation is raised.
+    """
+    try:
+        routes = await _within(timeout, table.routes())
+    except Exception as error:
+        log.warning("The proxy does not list its routes: %r", error)
+        message = "the proxy does not tell whether it has the route to the server"
         return Judgement(False, Kind.ROUTE_MISSING, message)
     route = routes.get(routespec) or routes.get(routespec.rstrip("/") + "/") or {}
     if str(route.get("target", "")).rstrip("/") == target.rstrip("/"):

@@ -28,11 +28,12 @@ from ..models import Health, HealthStatus
 from .addresses import route_target
 from .asking import ask
 from .hubroute import HubRoute
-from .routes import Log, RouteTable, add_early_route
+from .routes import Log, RouteTable, add_early_route, confirm_early_route
 
 Report = Callable[[Health], object]
 Ask = Callable[..., Awaitable[Outcome]]
 
+HAS_ROUTE = Judgement(True, Kind.ANSWERED, "the proxy has the route to the server")
 UNCHECKED = "the server answers; whether it does through the proxy could not be checked"
 
 _log = logging.getLogger(__name__)
@@ -163,6 +164,7 @@ class _Checks:
         # what the pod itself answered last; None as long as it is not up
         self._pod_status: int | None = None
         self._has_route = False
+        self._confirmed = False
         # why the proxy is not asked, once that is certain
         self.skipped: str | None = None
 
@@ -175,30 +177,53 @@ class _Checks:
         access = self._access
         if access is None:
             return self._skip("the proxy is not to be asked")
-        if not await access.hub_route.answers():
+        # at the same time, since its user waits for both
+        answers, added = await asyncio.gather(access.hub_route.answers(), self._add_route(access))
+        if not answers:
             if access.hub_route.hopeless():
                 return self._skip(access.hub_route.problem or "the proxy does not answer")
             message = "the proxy does not answer the Hub"
             return Judgement(False, Kind.PROXY_UNREACHABLE, message, counts=False)
-        if not self._has_route:
-            judgement = await add_early_route(
-                access.proxy,
-                self._server.routespec,
-                self._target,
-                self._server.data,
-                timeout=self._settings.timeout,
-                table=access.table,
-                log=self._log,
-            )
-            if not judgement.good:
-                return judgement
-            self._has_route = True
-        judgement = await self._ask_proxy(access)
+        if not added.good:
+            return added
+        confirmed, judgement = await asyncio.gather(
+            self._confirm_route(access), self._ask_proxy(access)
+        )
+        if not confirmed.good:
+            self._has_route = False
+            return confirmed
+        self._confirmed = True
         if not judgement.good:
             access.hub_route.doubt()
             # a proxy that was restarted has lost it; to add it again does no harm
-            self._has_route = judgement.kind is not Kind.HUB_ANSWERED
+            if judgement.kind is Kind.HUB_ANSWERED:
+                self._has_route = self._confirmed = False
         return judgement
+
+    async def _add_route(self, access: ProxyAccess) -> Judgement:
+        if self._has_route:
+            return HAS_ROUTE
+        added = await add_early_route(
+            access.proxy,
+            self._server.routespec,
+            self._target,
+            self._server.data,
+            timeout=self._settings.timeout,
+            log=self._log,
+        )
+        self._has_route = added.good
+        return added
+
+    async def _confirm_route(self, access: ProxyAccess) -> Judgement:
+        if self._confirmed:
+            return HAS_ROUTE
+        return await confirm_early_route(
+            access.table,
+            self._server.routespec,
+            self._target,
+            timeout=self._settings.timeout,
+            log=self._log,
+        )
 
     async def _ask_pod(self) -> Judgement:
         server = self._server

@@ -12,13 +12,11 @@ from jupyterhub.app import JupyterHub
 from kubernetes_asyncio.client import ApiException
 
 from .._version import __version__
-from ..gate import proxy_access
-from ..health import HealthSettings
+from ..gate import configured_access
 from ..hub import HubKubeSpawner
 from ..models.hubhealth import Check, HubHealth, Watch
 from ..models.text import clean
 from ..paths import template_paths
-from ..profiling import configured
 from ..spawner import DetailedKubeSpawner
 
 # seconds that the API server has for its answer
@@ -84,19 +82,9 @@ async def _ask(client: Any) -> Check:
 
 async def _proxy_route(settings: Mapping[str, Any]) -> Check:
     """Ask for the Hub's own route through the proxy, as starts do."""
-    spawner_class, config = settings["spawner_class"], settings["config"]
-    if not issubclass(spawner_class, DetailedKubeSpawner):
-        return Check(None, "Not asked: servers are of another spawner class.")
-
-    def value(trait: str) -> Any:
-        return configured(spawner_class, config, trait)
-
-    if not value("health_enabled"):
-        return Check(None, "Not asked: c.DetailedKubeSpawner.health_enabled is off.")
-    health = HealthSettings(proxy_url=value("health_proxy_url"), timeout=value("health_timeout"))
-    access = proxy_access(settings, health, value("health_proxy_ca"))
-    if access is None:
-        return Check(None, "Not asked: there is no proxy.")
+    access = configured_access(settings)
+    if isinstance(access, str):
+        return Check(None, access)
     route = access.hub_route
     return WELL if await route.answers() else Check(False, clean(str(route.problem)))
 

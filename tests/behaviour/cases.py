@@ -218,9 +218,32 @@ for case in CASES.values():
     case["steps"][CONNECTION] = "waiting" if "fails" in case else "waiting executing ready"
 
 
+# a session of seven containers, of which two are ready while the third is at work
+SEVEN: dict[str, Any] = {
+    "step_names": {
+        "init-certificates": "Initialization",
+        "download-image": "Downloading session image",
+        "git-clone": "Cloning and configuring the repository",
+        "git-proxy": "Git credentials services",
+        "oauth2-proxy": "Authentication and proxying services",
+        "git-sidecar": "Auxiliary session services",
+    },
+    "init_containers": [
+        container("init-certificates", "true"),
+        container("download-image", "true"),
+        container("git-clone", "sleep 6"),
+        container("git-proxy", FOREVER, restartPolicy="Always"),
+        container("oauth2-proxy", FOREVER, restartPolicy="Always"),
+    ],
+    "extra_containers": [container("git-sidecar", FOREVER)],
+}
+
+
 def profiles() -> list[dict[str, Any]]:
     """Return the cases as KubeSpawner's `profile_list`."""
-    return [
+    seven = {"slug": "seven", "display_name": "seven", "kubespawner_override": SEVEN}
+    cases = [
         {"slug": slug, "display_name": slug, "kubespawner_override": case["override"]}
         for slug, case in CASES.items()
     ]
+    return [*cases, seven]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from .conftest import Runs
 from .hub import Hub, eventually
 
 SLUGS = list(CASES)
+CLONING = "Cloning and configuring the repository"
 WELL = [slug for slug, case in CASES.items() if "fails" not in case]
 FAILING = [slug for slug, case in CASES.items() if "fails" in case]
 
@@ -107,6 +109,40 @@ def test_kubernetes_events_add_text(runs: Runs, slug: str) -> None:
         reasons = {event["reason"] for event in raw}
         expected = "FailedScheduling" if slug == "unschedulable" else "Scheduled"
         assert expected in reasons
+
+
+def test_the_json_in_the_middle_of_a_start(hub: Hub) -> None:
+    hub.start("seven", "seven")
+
+    def two_are_ready() -> bool:
+        status = hub.snapshot("seven")
+        return status["ready_containers"] == 2 and executing(status) == [CLONING]
+
+    def executing(status: dict[str, Any]) -> list[str]:
+        return [step["step"] for step in status["details"] if step["status"] == "executing"]
+
+    eventually(two_are_ready, "two of seven containers are ready", pause=0.02)
+    status = hub.snapshot("seven")
+    assert (status["state"], status["ready_containers"], status["total_containers"]) == (
+        "starting", 2, 7,
+    )  # fmt: skip
+    left = "git-clone, git-proxy, oauth2-proxy, notebook, git-sidecar"
+    assert status["message"] == f"Containers with non-ready statuses: {left}."
+    assert [(step["step"], step["status"]) for step in status["details"]] == [
+        ("Preparing", "ready"),
+        ("Finding a machine", "ready"),
+        ("Downloading image", "waiting"),
+        ("Initialization", "ready"),
+        ("Downloading session image", "ready"),
+        (CLONING, "executing"),
+        ("Git credentials services", "waiting"),
+        ("Authentication and proxying services", "waiting"),
+        ("Auxiliary session services", "waiting"),
+        ("Starting session", "waiting"),
+        ("Connecting to the session", "waiting"),
+    ]
+    assert list(hub.stream("seven"))[-1].get("ready") is True
+    hub.stop("seven")
 
 
 def test_two_servers_of_one_user(hub: Hub) -> None:
