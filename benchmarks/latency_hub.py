@@ -1,4 +1,4 @@
-"""The Hub that `latency.py` measures."""
+"""The Hub that `latency.py` and `waiting.py` measure."""
 
 import os
 
@@ -24,6 +24,14 @@ if os.environ["BENCHMARK_PODS"] == "held":
     c.KubeSpawner.init_containers = [{"name": f"c{number}", **container} for number in range(40)]
     # nobody schedules or runs the pod: its status is what the benchmark writes
     c.KubeSpawner.extra_pod_config = {"schedulerName": "nobody"}
+elif os.environ["BENCHMARK_PODS"] == "silent":
+    c.KubeSpawner.image = cases.SINGLEUSER
+    c.KubeSpawner.cmd = ["sleep", "100000"]
+    c.KubeSpawner.args = []
+    c.KubeSpawner.start_timeout = c.KubeSpawner.http_timeout = 1200
+    c.JupyterHub.concurrent_spawn_limit = 0
+    if os.environ["BENCHMARK_SPAWNER"] == "detailed":
+        c.DetailedKubeSpawner.health_threshold = 1200
 else:
     c.KubeSpawner.image = cases.SINGLEUSER
     c.KubeSpawner.cmd = ["python3", "-c", gate_cases.SCRIPT, "stamped", "0"]

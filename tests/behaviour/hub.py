@@ -125,6 +125,11 @@ class Hub:
         self._process.wait(60)
         self._process = self._launch()
 
+    @property
+    def pid(self) -> int:
+        """The number of the Hub's process."""
+        return self._process.pid
+
     def close(self) -> None:
         """End the Hub."""
         self.client.close()
