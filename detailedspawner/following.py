@@ -37,7 +37,7 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._detailed_start: Start | None = None
-        # False from the first moment of a start until its gate was passed; None: not ours
+        # False from the first moment of a start until all of it is done; None: not ours
         self._passed_gate: bool | None = None
         # a pod may exist though the watch has not shown it yet
         self._maybe_pod = False

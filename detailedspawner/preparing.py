@@ -116,11 +116,11 @@ class PreparingSpawner(FollowingSpawner):
         start = self._detailed_start
         return self._begin() if start is None or start.ended else start
 
-    def _end(self, start: Start) -> None:
+    def _end(self, start: Start, *, answered: bool = False) -> None:
         """Take that a start is over; what it says last stays readable if it failed."""
         self._options_loaded = False
         start.end()
-        outcome = Outcome.READY if self._passed_gate else None
+        outcome = Outcome.READY if answered else None
         if start.failed:
             self._remember(start.status)
             outcome = Outcome.FAILED

@@ -38,7 +38,7 @@ class DetailedKubeSpawner(PreparingSpawner):
         Raises what the Hub shows the user: the cause, not a timeout.
         """
         self._passed_gate = False
-        start = self._present_start()
+        start, answered = self._present_start(), False
         try:
             await self.load_user_options()
             start.plan(self._plan(), self.pod_settings(), self.health_enabled)
@@ -48,12 +48,12 @@ class DetailedKubeSpawner(PreparingSpawner):
             url = await self._within(timeout, self._start_and_ask(start), start)
             self._maybe_pod = False
             self._interrupted = None
-            self._passed_gate = True
+            answered = True
             return url
         except Exception as error:
             raise self._failure(start, error) from error
         finally:
-            self._end(start)
+            self._end(start, answered=answered)
 
     async def _within(self, seconds: float | None, doing: Any, start: Start) -> str:
         """Await something for so long; nothing of it outlives this call."""
@@ -165,7 +165,8 @@ class DetailedKubeSpawner(PreparingSpawner):
                 start.observe_claims(*found)
 
     def add_poll_callback(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-        """Take that the Hub has made its own route: it calls this right after."""
+        """Take that the Hub is done with a start: it calls this last, with its own route made."""
+        self._passed_gate = True
         self._early_route = None
         self._preparing = None
         super().add_poll_callback(callback, *args, **kwargs)
@@ -182,7 +183,7 @@ class DetailedKubeSpawner(PreparingSpawner):
             return str(await super().get_url())
         began = kept.get("began")
         began = float(began) if isinstance(began, (int, float)) else time.time()
-        start = self._begin(kept["start_id"], began)
+        start, answered = self._begin(kept["start_id"], began), False
         try:
             # a profile may have changed how long to wait, and what for
             await self.load_user_options()
@@ -198,15 +199,16 @@ class DetailedKubeSpawner(PreparingSpawner):
             return str(await super().get_url())
         else:
             self._interrupted = None
-            self._passed_gate = True
             self._maybe_pod = False
+            answered = True
             save_state(self)
             return url
         finally:
-            self._end(start)
+            self._end(start, answered=answered)
 
     def cancel_start(self) -> None:
         """Take that the user wants this start no more; the Hub ends it."""
+        self._passed_gate = False
         if self._detailed_start is not None:
             self._detailed_start.cancel()
 

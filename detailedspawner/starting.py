@@ -174,7 +174,7 @@ class Start:
 
     def cancel(self) -> None:
         """Take that the user wants the start no more."""
-        if not self.failed and not self.ended:
+        if not self.failed:
             self._cancelled = True
             self.state = ServerState.CANCELLING
             if not self.lost.done():

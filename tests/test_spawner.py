@@ -595,7 +595,12 @@ async def test_a_server_is_not_ready_before_its_gate(cluster: Cluster, make: Mak
     assert not spawner.ready
     cluster.move()
     await start
+    # the Hub itself still asks the server, and may be told to cancel meanwhile
+    assert not spawner.ready
+    spawner.add_poll_callback(lambda: None)
     assert spawner.ready
+    spawner.cancel_start()
+    assert not spawner.ready
 
 
 BAD_OVERRIDES = {

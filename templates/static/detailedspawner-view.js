@@ -178,7 +178,9 @@ class StartView {
       const box = this.copyOf("warning");
       const step = this.clean(warning.step, NAME_LIMIT);
       const words = { step, message: this.clean(warning.message) };
-      this.setText(this.part("text", box), this.format(this.texts.warning, words));
+      // one of the whole start belongs to no step
+      const text = step ? this.format(this.texts.warning, words) : words.message;
+      this.setText(this.part("text", box), text);
       this.setText(this.part("hint", box), this.clean(warning.hint));
       return box;
     });

@@ -162,6 +162,14 @@ async def test_unknown_keys_and_words_of_a_later_version_are_tolerated(hub, page
     await expect(page.get_by_text("2 of 7 containers ready")).to_be_visible()
 
 
+async def test_a_warning_of_the_whole_start_names_no_step(hub, page):
+    hub.rendered = start(2)
+    hub.rendered["warnings"] = [StartWarning("", "Small is started instead.").to_dict()]
+    await page.goto(hub.page_url)
+    box = page.locator("[data-part=warnings] [data-part=text]")
+    assert await box.inner_text() == "Small is started instead."
+
+
 # ---- for everyone ---------------------------------------------------------------------------
 
 
