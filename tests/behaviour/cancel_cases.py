@@ -117,7 +117,11 @@ PHASES: dict[str, dict[str, Any]] = {
         ),
         "when": state("failed"),
     },
-    "stopping": {"override": server("ok"), "when": state("stopping")},
+    "stopping": {
+        # long enough to be met
+        "override": server("stubborn", delete_grace_period=3),
+        "when": state("stopping"),
+    },
 }
 
 

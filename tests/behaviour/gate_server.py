@@ -30,6 +30,7 @@ def age():
 ANSWERS = {
     "ok": lambda path: reply(200),
     "late": lambda path: reply(200),
+    "stubborn": lambda path: reply(200),
     "very-late": lambda path: reply(200),
     "recovers": lambda path: reply(500) if age() < 4 else reply(200),
     "not-found": lambda path: reply(404),
@@ -71,7 +72,10 @@ def serve(connection, mode):
 
 
 def main(mode):
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    if mode == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    else:
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     if mode == "never":
         signal.pause()
     if mode == "dies":
