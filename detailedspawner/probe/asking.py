@@ -74,6 +74,9 @@ async def ask(
         kind = _kind(error, seen.connected)
         if kind is Kind.TIMEOUT and status is not None:
             kind = Kind.TOO_SLOW
+        if kind is Kind.REFUSED:
+            # hundreds of servers may be waited for, and to clean each text costs most
+            return Outcome(kind, None, None, "connection refused")
         return Outcome(kind, None, None, clean(f"{type(error).__name__}: {error}", 300))
 
 

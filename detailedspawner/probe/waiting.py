@@ -112,16 +112,14 @@ async def wait_until_healthy(
     state = begin(settings, now if started_at is None else min(started_at, now))
     told: object = None
 
-    def tell() -> Health:
+    def tell() -> None:
         nonlocal told
-        health = to_model(state, settings.path, settings)
         what = (state.status, state.last and (state.last.outcome, state.last.message))
         if what != told:
             told = what
-            report(health)
-        return health
+            report(to_model(state, settings.path, settings))
 
-    health = tell()
+    tell()
     checks = _Checks(server, settings, access, ask, log)
     while (due := next_check_at(state, now, settings)) is not None:
         began = clock()
@@ -131,16 +129,17 @@ async def wait_until_healthy(
         if checks.skipped:
             # the pod answers, and more cannot be known: nobody is locked out by that
             state = replace(state, status=HealthStatus.HEALTHY)
-            return Result(tell(), skipped=checks.skipped)
-        health = tell()
+            tell()
+            return Result(to_model(state, settings.path, settings), skipped=checks.skipped)
+        tell()
         if state.status is HealthStatus.HEALTHY:
             break
         if state.status is HealthStatus.UNHEALTHY:
             message, hint = failure_message(state)
-            return Result(health, message, hint)
+            return Result(to_model(state, settings.path, settings), message, hint)
         due = next_check_at(state, now, settings) or now
         await sleep(max(0.0, due - clock()))
-    return Result(health)
+    return Result(to_model(state, settings.path, settings))
 
 
 class _Checks:
