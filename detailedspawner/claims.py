@@ -5,6 +5,7 @@ They are only asked for while a pod waits for its machine, a few requests at a t
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,8 @@ from kubernetes_asyncio.client import ApiException
 
 # seconds between two looks at the claims of one start
 CLAIMS_INTERVAL = 10.0
+# before Python 3.11 a timeout of asyncio is none of the built-in ones
+UNREADABLE = (ApiException, aiohttp.ClientError, asyncio.TimeoutError, OSError)
 _REQUEST_TIMEOUT = 5.0
 
 Documents = list[dict[str, Any]]
@@ -50,7 +53,7 @@ async def read_claims(
         try:
             claim = await _get(api.read_namespaced_persistent_volume_claim, name, namespace)
             listed = await _get(api.list_namespaced_event, namespace, field_selector=about)
-        except (ApiException, aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+        except (*UNREADABLE, ValueError) as error:
             log.debug("Cannot read the claim %s/%s: %r", namespace, name, error)
             continue
         if claim is not None:

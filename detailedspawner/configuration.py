@@ -43,7 +43,7 @@ def configure(c: Any) -> None:
         hub.spawner_class = SPAWNER_CLASS
     _add(hub, "template_paths", template_paths(), before_default=True)
     _add(hub, "extra_handlers", extra_handlers())
-    DetailedKubeSpawner.at_first_spawner[:] = [report_undone, place_handlers]
+    DetailedKubeSpawner.at_first_spawner[:] = [place_handlers]
     _check_when_loaded(c)
 
 
@@ -113,6 +113,7 @@ async def _place_when_made() -> None:
         # nothing tells; requests come only after more turns of the loop than one
         await asyncio.sleep(HANDLERS_PAUSE)
     app = JupyterHub.instance()
+    report_undone(app.log)
     access = configured_access(app.tornado_settings, starting=True)
     if not isinstance(access, str):
         # a wrong address is told now, not by the first start

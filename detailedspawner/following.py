@@ -8,10 +8,12 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from typing import Any, ClassVar
 
+from jupyterhub.utils import format_exception
+
 from ._version import __version__
 from .gate import readiness_probe
 from .health import server_path
-from .hub import START_ID_ANNOTATION, HubKubeSpawner, NoticesHub
+from .hub import START_ID_ANNOTATION, HubKubeSpawner, NoticesHub, spawn_failure
 from .models import ServerState, ServerStatus
 from .models.redaction import option_values
 from .pods import PodSettings, Verdict, judge
@@ -95,6 +97,12 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
             return ServerState.CHECKING if start.ended else ServerState.STARTING
         if self.ready:
             return ServerState.RUNNING
+        error = spawn_failure(self)
+        if error is not None and start.ended:
+            # in what the Hub does itself before or after our part
+            start.fail_late(format_exception(error)[0])
+            self._remember(start.status)
+            return ServerState.FAILED
         return start.state if not start.ended else ServerState.STOPPED
 
     def _current_start(self) -> Start | None:

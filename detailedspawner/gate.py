@@ -64,7 +64,12 @@ def proxy_access(
     if key not in known:
         prefix = str(getattr(hub_settings.get("hub"), "base_url", "/hub/"))
         base_url = proxy_base_url(proxy, settings.proxy_url, os.environ)
-        context = _proxy_context(proxy, base_url, proxy_ca)
+        context, broken = None, None
+        try:
+            context = _proxy_context(proxy, base_url, proxy_ca)
+        except (OSError, ssl.SSLError) as error:
+            # no server's fault, so nobody is locked out by it
+            broken = f"health_proxy_ca {proxy_ca!r} cannot be used: {error}"
         route = HubRoute(
             base_url,
             prefix,
@@ -72,6 +77,7 @@ def proxy_access(
             host=_hub_host(hub_settings),
             ssl_context=context,
             patience=STARTUP_PATIENCE if starting else PATIENCE,
+            broken=broken,
         )
         known[key] = ProxyAccess(proxy, prefix, route, RouteTable(proxy), context)
     return known[key]

@@ -117,7 +117,9 @@ class HealthTraits(Configurable):
         help="""
         Choose what becomes of a server that does not answer.
 
-        "stop" ends the start and says why. "open" lets its user in, with a warning.
+        "stop" ends the start and says why. "open" lets its user in, with a warning. That
+        is for a server whose pod answers: where nothing answers at all, the Hub itself
+        gives up after `http_timeout`.
         """,
     )
     health_readiness_probe = Bool(

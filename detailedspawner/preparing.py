@@ -17,6 +17,7 @@ from .hub import forgive_failure, save_state, spawn_error
 from .models import ServerStatus, StepStatus
 from .models.text import clean
 from .preparation import Preparation, Preparing, Threads, check_preparations
+from .profiling import configured
 from .record import Outcome
 from .starting import Start
 
@@ -29,6 +30,9 @@ _threads: WeakKeyDictionary[asyncio.AbstractEventLoop, Threads] = WeakKeyDiction
 
 class PreparingSpawner(FollowingSpawner):
     """A spawner whose options are loaded once, and whose preparations are steps."""
+
+    _cancel_asked: bool
+    _asked_to_stop: bool
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -47,6 +51,7 @@ class PreparingSpawner(FollowingSpawner):
         # the Hub also calls this at the end of stop(), where a failure stays readable
         if self.pending == "spawn":
             self._passed_gate = False
+            self._cancel_asked = self._asked_to_stop = False
             self._interrupted = None
             if start is not None and start.ended:
                 self._detailed_start = None
@@ -76,7 +81,7 @@ class PreparingSpawner(FollowingSpawner):
             # those of a profile are known only now
             preparations = check_preparations(self.preparations)
             start.prepare(item.name for item in preparations)
-            if preparations:
+            if preparations or self.log_name in Preparing.undoing:
                 self._save_pending(start)
                 await self._prepare(start, preparations)
             start.plan(self._plan(), self.pod_settings(), self.health_enabled)
@@ -90,9 +95,14 @@ class PreparingSpawner(FollowingSpawner):
     async def _prepare(self, start: Start, preparations: list[Preparation]) -> None:
         loop = asyncio.get_running_loop()
         threads = _threads.get(loop)
-        if threads is None or threads.workers != self.preparation_workers:
-            threads = _threads[loop] = Threads(self.preparation_workers)
+        if threads is None:
+            # of the Hub, so a profile cannot change it
+            workers = configured(type(self), self.config, "preparation_workers")
+            threads = _threads[loop] = Threads(workers)
         self._preparing = Preparing(preparations, threads, server=self.log_name, log=self.log)
+        if not preparations:
+            # what an earlier start has left to be undone must not undo this one's pod
+            await self._preparing.settled()
         await self._preparing.run(self, start.prepared)
 
     def report(self, message: str, step: str | None = None) -> None:
@@ -116,19 +126,19 @@ class PreparingSpawner(FollowingSpawner):
         start = self._detailed_start
         return self._begin() if start is None or start.ended else start
 
-    def _end(self, start: Start, *, answered: bool = False) -> None:
+    def _end(self, start: Start) -> None:
         """Take that a start is over; what it says last stays readable if it failed."""
         self._options_loaded = False
         start.end()
-        outcome = Outcome.READY if answered else None
         if start.failed:
             self._remember(start.status)
-            outcome = Outcome.FAILED
+            self._record(start, Outcome.FAILED)
         elif start.cancelled:
-            outcome = Outcome.CANCELLED
-        # none of them: the Hub ends, and the start goes on when it is back
-        if outcome is not None:
-            self.log.info("%s", record_of(start, outcome, self.user.name, self.name))
+            self._record(start, Outcome.CANCELLED)
+        # neither: the Hub goes on with it, or ends, and goes on when it is back
+
+    def _record(self, start: Start, outcome: Outcome) -> None:
+        self.log.info("%s", record_of(start, outcome, self.user.name, self.name))
 
     async def load_user_options(self) -> None:
         """Load the options once per start, however often KubeSpawner asks.
@@ -175,7 +185,7 @@ class PreparingSpawner(FollowingSpawner):
                 failed = ServerStatus.from_dict(kept[FAILED_KEY])
                 self.last_statuses.setdefault(self._status_key, failed)
 
-    def _save_pending(self, start: Start) -> None:
+    def _save_pending(self, start: Start, deadline: float | None = None) -> None:
         """Keep in the database what a start needs that outlives this process."""
-        self._interrupted = {"start_id": start.id, "began": start.began}
+        self._interrupted = {"start_id": start.id, "began": start.began, "deadline": deadline}
         save_state(self)

@@ -10,18 +10,21 @@ from typing import Any
 
 from .claims import CLAIMS_INTERVAL, claim_names, read_claims
 from .ending import NoProgress, Unhealthy, to_spawn_error
-from .gate import wait_at_gate
+from .gate import STARTUP_PATIENCE, wait_at_gate
 from .hub import save_state
-from .models import ServerState, StartWarning
+from .models import StartWarning
 from .pods import Verdict
 from .preparing import PreparingSpawner
 from .probe import remove_early_route
+from .record import Outcome
 from .starting import Start
 
 # seconds before the Hub's own timeout, so that the message names the step
 DEADLINE_MARGIN = 1.0
 # seconds that the Hub waits in vain for a server that is known not to come
 GIVEN_UP_TIMEOUT = 1
+# nothing listens on the port that is kept for it
+NOWHERE = "http://127.0.0.1:1"
 
 
 class DetailedKubeSpawner(PreparingSpawner):
@@ -29,6 +32,10 @@ class DetailedKubeSpawner(PreparingSpawner):
 
     # the route that this start has made, until the Hub has made its own
     _early_route: str | None = None
+    # told before the start was there, as it may be while the Hub looks for its servers
+    _cancel_asked = False
+    # the Hub has the pod deleted, so its end is none of its own
+    _asked_to_stop = False
 
     # --- the start ------------------------------------------------------------------
 
@@ -38,22 +45,21 @@ class DetailedKubeSpawner(PreparingSpawner):
         Raises what the Hub shows the user: the cause, not a timeout.
         """
         self._passed_gate = False
-        start, answered = self._present_start(), False
+        start = self._present_start()
         try:
             await self.load_user_options()
             start.plan(self._plan(), self.pod_settings(), self.health_enabled)
-            self._save_pending(start)
+            self._save_pending(start, time.time() + max(self.start_timeout, 0))
             self._follow(start)
             timeout = self.start_timeout - DEADLINE_MARGIN if self.start_timeout > 0 else None
             url = await self._within(timeout, self._start_and_ask(start), start)
             self._maybe_pod = False
             self._interrupted = None
-            answered = True
             return url
         except Exception as error:
             raise self._failure(start, error) from error
         finally:
-            self._end(start, answered=answered)
+            self._end(start)
 
     async def _within(self, seconds: float | None, doing: Any, start: Start) -> str:
         """Await something for so long; nothing of it outlives this call."""
@@ -166,7 +172,10 @@ class DetailedKubeSpawner(PreparingSpawner):
 
     def add_poll_callback(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Take that the Hub is done with a start: it calls this last, with its own route made."""
-        self._passed_gate = True
+        start = self._detailed_start
+        if self._passed_gate is False and start is not None and not start.failed:
+            self._passed_gate = True
+            self._record(start, Outcome.READY)
         self._early_route = None
         self._preparing = None
         super().add_poll_callback(callback, *args, **kwargs)
@@ -181,34 +190,51 @@ class DetailedKubeSpawner(PreparingSpawner):
         kept = self._interrupted
         if kept is None:
             return str(await super().get_url())
-        began = kept.get("began")
-        began = float(began) if isinstance(began, (int, float)) else time.time()
-        start, answered = self._begin(kept["start_id"], began), False
         try:
-            # a profile may have changed how long to wait, and what for
-            await self.load_user_options()
-            start.plan(self._plan(), self.pod_settings(), self.health_enabled)
+            url = await self._finish(kept)
+        except Exception as error:
+            self.log.error("The start of %s did not go on: %s", self.log_name, error)
+            # the Hub asks there in vain, and then stops the server as any that has died
+            self.http_timeout = GIVEN_UP_TIMEOUT
+            return NOWHERE
+        try:
+            save_state(self)
+        except Exception:
+            # the Hub writes it again when the server stops
+            self.log.exception("The state of %s could not be saved", self.log_name)
+        return url
+
+    async def _finish(self, kept: dict[str, Any]) -> str:
+        """Go on with a start that was under way; raises what ended it."""
+        start = self._begin(kept["start_id"], _seconds(kept.get("began")))
+        if self._cancel_asked:
+            start.cancel()
+        try:
+            try:
+                # a profile may have changed how long to wait, and what for
+                await self.load_user_options()
+            except Exception as error:
+                # its pod is there all the same
+                self.log.warning("Options of %s are not valid any more: %s", self.log_name, error)
+            start.plan(self._plan(), self._checked_settings(), self.health_enabled)
             self._follow(start)
             start.all_else_done()
-            left = began + self.start_timeout - DEADLINE_MARGIN - time.time()
-            url = await self._within(max(1.0, left), self._resume(start), start)
-        except Exception as error:
-            to_spawn_error(start, error, self.start_timeout, self.log)
-            # the Hub finds by itself that nothing answers, and stops the server
-            self.http_timeout = GIVEN_UP_TIMEOUT
-            return str(await super().get_url())
-        else:
+            deadline = _seconds(kept.get("deadline")) or time.time() + self.start_timeout
+            # the Hub itself begins to answer only now
+            left = max(deadline - time.time(), STARTUP_PATIENCE)
+            url = await self._within(left, self._resume(start), start)
             self._interrupted = None
             self._maybe_pod = False
-            answered = True
-            save_state(self)
             return url
+        except Exception as error:
+            raise to_spawn_error(start, error, self.start_timeout, self.log) from error
         finally:
-            self._end(start, answered=answered)
+            self._end(start)
 
     def cancel_start(self) -> None:
         """Take that the user wants this start no more; the Hub ends it."""
         self._passed_gate = False
+        self._cancel_asked = True
         if self._detailed_start is not None:
             self._detailed_start.cancel()
 
@@ -242,6 +268,7 @@ class DetailedKubeSpawner(PreparingSpawner):
     async def stop(self, now: bool = False) -> None:
         """Delete the pod, and return as soon as the watch shows that it is gone."""
         # from here on the end of the pod is no failure
+        self._asked_to_stop = True
         self.detailed_status()
         await self.created_or_not()
         await self.watch_pods()
@@ -272,6 +299,9 @@ class DetailedKubeSpawner(PreparingSpawner):
         self._interrupted = None
         start = self._detailed_start
         if start is not None:
+            if not start.ended:
+                # it failed before it came to its own part, of which `detailed_status` tells
+                self._end(start)
             self._remember_death(start)
         if self._preparing is not None:
             self._preparing.undo(self)
@@ -286,6 +316,13 @@ class DetailedKubeSpawner(PreparingSpawner):
 
     def _remember_death(self, start: Start) -> None:
         """Keep why a server died that had been running, if its pod has told."""
-        if start.state is ServerState.RUNNING and start.view.verdict is Verdict.FAILED:
-            start.fail_running()
+        # whatever readers have been shown since
+        died = self._passed_gate is not False and not self._asked_to_stop
+        if died and start.view.verdict is Verdict.FAILED:
+            start.fail_late()
             self._remember(start.status)
+
+
+def _seconds(kept: object) -> float | None:
+    """Return a time from the saved state; None for anything else."""
+    return float(kept) if isinstance(kept, (int, float)) and kept > 0 else None

@@ -167,8 +167,13 @@ class Start:
         """Take of which kind the failure is, and whether its user has to mend it."""
         self.category, self.users_fault = category, users
 
-    def fail_running(self) -> None:
-        """Take that the server died after it had run: why stays readable."""
+    def fail_late(self, message: str | None = None) -> None:
+        """Take what ended the server after its start was over: why stays readable.
+
+        Without a message it is what its pod tells.
+        """
+        if message is not None:
+            self._around.failure = Failure(self._around.shown(message, FAILURE_LIMIT))
         self.state = ServerState.FAILED
         self._publish()
 
@@ -308,6 +313,8 @@ class Start:
 
     def _publish_events(self) -> None:
         """Pass on each Kubernetes event, again when it happened again."""
+        if self.ended:
+            return
         for event in (*self._events, *self._claim_events):
             metadata = event.get("metadata") or {}
             mark = (metadata.get("uid"), metadata.get("resourceVersion"))

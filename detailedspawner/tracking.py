@@ -18,6 +18,10 @@ from .models import ServerStatus
 
 # a reader that fell behind further than this goes on at the oldest kept event
 KEPT_EVENTS = 500
+# events that are kept once the start is over
+KEPT_AFTERWARDS = 20
+# seconds in which readers that are behind can read the rest of it
+READERS_TIME = 60.0
 
 
 Event = dict[str, Any]
@@ -72,8 +76,13 @@ class StatusTracker:
             self._add(event)
 
     def close(self) -> None:
-        """End the stream of every reader once it has read all."""
+        """End the stream of every reader once it has read all.
+
+        What a start has said would be kept for as long as its server runs, so it is
+        forgotten when they had time for it.
+        """
         self.closed = True
+        asyncio.get_running_loop().call_later(READERS_TIME, self._forget)
         self._wake()
 
     async def follow(self) -> AsyncIterator[Event]:
@@ -97,6 +106,10 @@ class StatusTracker:
             if self.closed:
                 return
             await self.changed()
+
+    def _forget(self) -> None:
+        self._events = deque(list(self._events)[-KEPT_AFTERWARDS:], maxlen=KEPT_AFTERWARDS)
+        self._raw_events.clear()
 
     async def changed(self) -> None:
         """Wait until there is something new."""

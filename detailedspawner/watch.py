@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import random
 import time
 from collections.abc import Callable, Hashable
@@ -24,6 +25,8 @@ from traitlets import Int
 
 Resource = dict[str, Any]
 Listener = Callable[[], None]
+
+_log = logging.getLogger(__name__)
 
 
 class Notifier:
@@ -47,7 +50,11 @@ class Notifier:
     def notify(self, key: str) -> None:
         """Call every listener of this pod; costs nothing for the other pods."""
         for listener in tuple(self._listeners.get(key, ())):
-            listener()
+            try:
+                listener()
+            except Exception:
+                # one pod's trouble must not break off the watch of all
+                _log.exception("Telling of a change of %s failed", key)
 
 
 class FollowingReflector(ResourceReflector):  # type: ignore[misc]  # no type hints there

@@ -24,6 +24,7 @@ from detailedspawner.hub import START_ID_ANNOTATION, HubKubeSpawner
 from detailedspawner.hub.noticing import FLAGS
 from detailedspawner.probe import close_session
 from detailedspawner.record import read_line
+from detailedspawner.spawner import NOWHERE
 
 READY = {"type": "Ready", "status": "True"}
 RUNNING = {"running": {"startedAt": "2025-11-30T12:00:00Z"}}
@@ -348,6 +349,8 @@ async def test_each_start_is_one_line_of_the_log(
     start = await started(cluster, spawner)
     cluster.move()
     await start
+    # the Hub calls it when all of the start is done
+    spawner.add_poll_callback(lambda: None)
     (record,) = filter(None, (read_line(line) for line in caplog.text.splitlines()))
     assert (record["outcome"], record["user"], record["server"]) == ("ready", "alice", "")
     assert record["start_id"] == spawner.detailed_status().start_id
@@ -669,9 +672,56 @@ async def test_a_start_that_a_restarted_hub_finishes_can_be_cancelled(
     await until(lambda: after.detailed_status().start_id == kept["start_id"])
     after.cancel_start()
     # what the Hub asks there in vain is over soon
-    assert await asyncio.wait_for(url, 1) == "http://x/"
+    assert await asyncio.wait_for(url, 1) == NOWHERE
     assert after.http_timeout == 1
     assert not after.ready
+
+
+async def test_a_resumed_start_that_fails_is_not_ready(cluster: Cluster, make: Make) -> None:
+    before = make()
+    start = await started(cluster, before)
+    kept = {"start_id": before.detailed_status().start_id, "began": time.time()}
+    start.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await start
+    after = make()
+    after.load_state({"pod_name": "jupyter-alice", "detailedspawner": kept})
+    url = asyncio.ensure_future(after.get_url())
+    await until(lambda: after.detailed_status().start_id == kept["start_id"])
+    cluster.store.delete("pods", "ns", "jupyter-alice", grace=0)
+    assert await asyncio.wait_for(url, 5) == NOWHERE
+    after.server = SimpleNamespace(base_url="/user/alice/", url="http://x/")
+    after.add_poll_callback(lambda: None)
+    assert not after.ready
+    assert after.detailed_status().state.value == "failed"
+
+
+async def test_a_start_that_fails_before_its_own_part_tells_why(
+    cluster: Cluster, make: Make
+) -> None:
+    spawner = make()
+    spawner._spawn_pending = True
+    reader = asyncio.ensure_future(anext(aiter(spawner.progress())))
+    await reader
+    failed = asyncio.get_running_loop().create_future()
+    failed.set_exception(RuntimeError("no groups"))
+    spawner._spawn_future = failed
+    await spawner.run_post_stop_hook()
+    spawner._spawn_pending = False
+    status = spawner.detailed_status()
+    assert (status.state.value, status.message) == ("failed", "no groups")
+    assert spawner.last_statuses["alice", ""] == status
+
+
+async def test_a_missing_file_of_certificates_locks_nobody_out(
+    cluster: Cluster, make: Make, proxy: Proxy, notebook: SimpleNamespace
+) -> None:
+    proxy.public_url = "https://127.0.0.1:1"
+    spawner = behind(proxy, make(**ASKED, health_proxy_ca="/no/such/file.pem"))
+    await notebook.listen()
+    start = await started(cluster, spawner)
+    cluster.move()
+    await asyncio.wait_for(start, 5)
 
 
 async def test_a_start_that_had_no_pod_yet_was_interrupted(cluster: Cluster, make: Make) -> None:
@@ -683,3 +733,31 @@ async def test_a_start_that_had_no_pod_yet_was_interrupted(cluster: Cluster, mak
     status = spawner.detailed_status()
     assert (status.state.value, status.start_id) == ("failed", "abc")
     assert "interrupted" in status.message
+
+
+@pytest.mark.parametrize("read_meanwhile", [False, True])
+async def test_why_a_running_server_died_stays_readable(
+    cluster: Cluster, make: Make, read_meanwhile: bool
+) -> None:
+    spawner = make()
+    start = await started(cluster, spawner)
+    cluster.move()
+    await start
+    spawner.add_poll_callback(lambda: None)
+    killed = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+
+    def kill(pod: dict[str, Any]) -> None:
+        pod["status"]["phase"] = "Failed"
+        pod["status"]["containerStatuses"][0].update(ready=False, state=killed)
+
+    cluster.store.update("pods", "ns", "jupyter-alice", kill)
+    await until(lambda: spawner._detailed_start.view.verdict.value == "failed")
+    # as the Hub does when it finds that the server has ended
+    spawner._stop_pending = True
+    if read_meanwhile:
+        spawner.detailed_status()
+    await spawner.run_post_stop_hook()
+    spawner._stop_pending = False
+    status = spawner.last_statuses["alice", ""]
+    assert status.state.value == "failed"
+    assert "memory" in status.message

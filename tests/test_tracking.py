@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from detailedspawner.models import ServerState, ServerStatus
-from detailedspawner.tracking import KEPT_EVENTS, StatusTracker
+from detailedspawner.tracking import KEPT_AFTERWARDS, KEPT_EVENTS, StatusTracker
 
 
 def status(message: str, **more: Any) -> ServerStatus:
@@ -130,3 +130,20 @@ async def test_html_is_escaped_and_everything_fits_into_json(text: str) -> None:
     (event,) = await read(tracker, 1)
     assert "<" not in event["html_message"]
     assert json.loads(json.dumps(event)) == event
+
+
+async def test_what_a_start_has_said_is_forgotten_some_time_after_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("detailedspawner.tracking.READERS_TIME", 0)
+    tracker = StatusTracker("abc")
+    for number in range(100):
+        tracker.publish(status(str(number)))
+        tracker.publish_event("event", {"metadata": {"uid": str(number)}})
+    behind = tracker.follow()
+    await anext(behind)
+    tracker.close()
+    while tracker._raw_events:
+        await asyncio.sleep(0)
+    assert len([event async for event in behind]) <= KEPT_AFTERWARDS + 100
+    assert [event["message"] async for event in tracker.follow()] == ["99"]

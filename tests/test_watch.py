@@ -272,3 +272,16 @@ async def test_while_a_reflector_is_replaced_the_old_one_still_serves(
     answer.set()
     assert await replacing is reflectors["pods"]
     assert old.watch_task is None
+
+
+def test_a_listener_that_fails_harms_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    notifier, told = Notifier(), []
+
+    def fail() -> None:
+        raise RuntimeError("mine")
+
+    notifier.subscribe("ns/a", fail)
+    notifier.subscribe("ns/a", lambda: told.append("a"))
+    notifier.notify("ns/a")
+    assert told == ["a"]
+    assert "mine" in caplog.text

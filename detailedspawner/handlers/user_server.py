@@ -93,8 +93,13 @@ class UserServerAPIHandler(QuickStart, HubUserServerAPIHandler):  # type: ignore
         knows_profiles = isinstance(spawner, ProfilesMixin)
         if not knows_profiles or _profiles_by_group(spawner):
             return
+        listed_by_function = callable(spawner.profile_list)
+        # a list that the hook sets is known to the start alone, and the hook must not be run
+        # on a server that is at work
+        if spawner.auth_state_hook is not None and (spawner.active or not listed_by_function):
+            return
         try:
-            if callable(getattr(spawner, "profile_list", None)):
+            if listed_by_function:
                 # as for the Hub's form: the list may depend on it
                 await spawner.run_auth_state_hook(await user.get_auth_state())
             wrong = await spawner.why_refused(options)

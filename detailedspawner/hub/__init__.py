@@ -26,7 +26,14 @@ from __future__ import annotations
 from .errors import spawn_error, status_of
 from .kubespawner import START_ID_ANNOTATION, HubKubeSpawner
 from .noticing import NoticesHub, server_key
-from .servers import COUNTS_MISTAKES, forgive_failure, remove_server, save_state, spawn_future
+from .servers import (
+    COUNTS_MISTAKES,
+    forgive_failure,
+    remove_server,
+    save_state,
+    spawn_failure,
+    spawn_future,
+)
 
 __all__ = [
     "COUNTS_MISTAKES",
@@ -38,6 +45,7 @@ __all__ = [
     "save_state",
     "server_key",
     "spawn_error",
+    "spawn_failure",
     "spawn_future",
     "status_of",
 ]

@@ -27,22 +27,15 @@ def spawn_error(message: str, html_message: str, reason: str, *, users: bool) ->
     `users`: it is the user's to mend, so no infrastructure failure. The text
     reaches the stream and the page by the two `jupyterhub_` attributes.
     """
-    error: Exception
+    error: Any
     try:
         # JupyterHub 6; on 5 there is no other word for it than a 4xx
         from jupyterhub.spawner import SpawnException
     except ImportError:
-        error = web.HTTPError(400 if users else 500, _plain_for_log(message))
+        error = web.HTTPError(400 if users else 500, message)
     else:
-        if users:
-            error = SpawnException(_plain_for_log(message), reason=reason)
-        else:
-            error = web.HTTPError(500, _plain_for_log(message))
-    error.jupyterhub_message = message  # type: ignore[attr-defined]
-    error.jupyterhub_html_message = html_message  # type: ignore[attr-defined]
-    return error
-
-
-def _plain_for_log(message: str) -> str:
-    # tornado formats the message with %
-    return message.replace("%", "%%")
+        error = SpawnException(message, reason=reason) if users else web.HTTPError(500, message)
+    error.jupyterhub_message = message
+    error.jupyterhub_html_message = html_message
+    made: Exception = error
+    return made

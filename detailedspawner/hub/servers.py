@@ -27,6 +27,14 @@ def spawn_future(spawner: Any) -> asyncio.Future[Any] | None:
     return future
 
 
+def spawn_failure(spawner: Any) -> BaseException | None:
+    """Return what the Hub's last start of a server ended with, None if it is none."""
+    future = spawn_future(spawner)
+    if future is None or not future.done() or future.cancelled():
+        return None
+    return future.exception()
+
+
 async def remove_server(user: Any, spawner: Any) -> None:
     """Remove a named server that is stopped, with all that it keeps."""
     await maybe_future(user._delete_spawner(spawner))

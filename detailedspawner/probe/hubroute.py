@@ -70,6 +70,7 @@ class HubRoute:
         host: str | None = None,
         ssl_context: ssl.SSLContext | None = None,
         patience: float = PATIENCE,
+        broken: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.base_url = base_url
@@ -82,6 +83,8 @@ class HubRoute:
         self._host = host
         self._ssl_context = ssl_context
         self._patience = patience
+        # what is wrong with the setting itself, so that there is no use in asking
+        self._broken = broken
         self._clock = clock
         self._lock = asyncio.Lock()
 
@@ -101,8 +104,10 @@ class HubRoute:
     def hopeless(self) -> bool:
         """Whether it has not answered for so long that waiting for it is no use."""
         since = self.failing_since
-        return self.base_url is None or (
-            since is not None and self._clock() - since >= self._patience
+        return (
+            self.base_url is None
+            or self._broken is not None
+            or (since is not None and self._clock() - since >= self._patience)
         )
 
     def doubt(self) -> None:
@@ -119,6 +124,8 @@ class HubRoute:
         return self._clock() - self.checked_at < lasts
 
     async def _ask(self) -> str | None:
+        if self._broken is not None:
+            return self._broken
         if self.base_url is None:
             return "the address of the proxy is not known: set health_proxy_url"
         return await hub_route_answers(

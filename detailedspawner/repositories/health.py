@@ -9,7 +9,6 @@ from typing import Any
 
 import aiohttp
 from jupyterhub.app import JupyterHub
-from kubernetes_asyncio.client import ApiException
 
 from .._version import __version__
 from ..gate import configured_access
@@ -69,14 +68,15 @@ async def _api_server(users: Any) -> Check:
 
 async def _ask(client: Any) -> Check:
     try:
-        await client.call_api(
+        answer = await client.call_api(
             "/version", "GET", auth_settings=["BearerToken"], _request_timeout=API_TIMEOUT,
             _preload_content=False,
         )  # fmt: skip
-    except ApiException as error:
-        return Check(False, clean(f"The API server answered {error.status} {error.reason}."))
     except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
         return Check(False, clean(f"The API server does not answer: {error!r}"))
+    answer.close()
+    if answer.status != 200:
+        return Check(False, clean(f"The API server answered {answer.status} {answer.reason}."))
     return WELL
 
 
