@@ -27,6 +27,16 @@ async def status(hub: RestHub, path: str, token: str, **params: Any) -> dict[str
     return found
 
 
+async def settled(hub: RestHub, path: str, token: str) -> dict[str, Any]:
+    """Return the status once it does not change by itself any more."""
+    seen = await status(hub, path, token)
+    while True:
+        later = await status(hub, path, token, wait=0.3, revision=seen["revision"])
+        if later["revision"] == seen["revision"]:
+            return seen
+        seen = later
+
+
 async def test_a_server_from_never_started_to_stopped(hub: RestHub) -> None:
     alice = hub.user("alice")
     token = hub.token(alice)
@@ -85,7 +95,7 @@ async def test_who_waits_is_told_of_a_change_at_once(hub: RestHub, what: str) ->
     if before == "running":
         hub.make_ready("jupyter-alice")
         await until(lambda: alice.spawners[""].ready)
-    seen = await status(hub, "alice/server", token)
+    seen = await settled(hub, "alice/server", token)
     assert seen["state"] == before
     task = await waiting(hub, "alice/server", token, wait=30, revision=seen["revision"])
     await change(hub, what, alice)
@@ -130,7 +140,7 @@ async def test_a_client_that_leaves_leaves_nothing_behind(hub: RestHub) -> None:
     alice = hub.user("alice")
     token = hub.token(alice)
     await hub.begin(alice)
-    seen = await status(hub, "alice/server", token)
+    seen = await settled(hub, "alice/server", token)
     task = await waiting(hub, "alice/server", token, wait=30, revision=seen["revision"])
     task.cancel()
     await until(lambda: hub.waiters.listening == 0)
