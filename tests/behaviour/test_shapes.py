@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ CLAIM = {
         "resources": {"requests": {"storage": "1Gi"}},
     },
 }
+CRASHING = ("crashing-init-container", "out-of-memory")
 # the parts of a pod that depend on the machine, the time or the network alone
 VOLATILE = {
     "uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "podIP", "podIPs",
@@ -78,6 +79,12 @@ def manifest(slug: str) -> dict[str, Any]:
     return {"metadata": {"name": f"shape-{slug}"}, "spec": spec}
 
 
+def missed(slug: str, pod: dict[str, Any]) -> bool:
+    """Whether a pod of a case is past what is compared: a kubelet may leave out a back-off."""
+    every = pod["status"].get("initContainerStatuses", ())
+    return slug in CRASHING and any(s["restartCount"] > 1 for s in every)
+
+
 def settled(slug: str, pod: dict[str, Any]) -> bool:
     """Whether a pod of a case has come as far as is compared."""
     status = pod["status"]
@@ -85,7 +92,7 @@ def settled(slug: str, pod: dict[str, Any]) -> bool:
     waiting = {s["state"]["waiting"].get("reason") for s in every if "waiting" in s["state"]}
     if slug == "missing-image":
         return "ImagePullBackOff" in waiting
-    if slug in ("crashing-init-container", "out-of-memory"):
+    if slug in CRASHING:
         return "CrashLoopBackOff" in waiting and max(s["restartCount"] for s in every) == 1
     if slug == "missing-secret":
         return "CreateContainerConfigError" in waiting
@@ -130,13 +137,20 @@ def picture(cluster: Kubernetes, slug: str) -> Picture:
     name = body["metadata"]["name"]
     if slug == "claim":
         cluster.client.post(cluster.path("persistentvolumeclaims"), json=CLAIM).raise_for_status()
-    cluster.client.post(cluster.path("pods"), json=body).raise_for_status()
 
     def look() -> dict[str, Any] | None:
         pod = cluster.get("pods", name)
-        return pod if pod is not None and settled(slug, pod) else None
+        return pod if pod and (settled(slug, pod) or missed(slug, pod)) else None
 
-    pod = eventually(look, f"{slug} has settled", 120)
+    for _ in range(6):
+        cluster.client.post(cluster.path("pods"), json=body).raise_for_status()
+        pod = eventually(look, f"{slug} has settled", 120)
+        if settled(slug, pod):
+            break
+        cluster.client.delete(cluster.path("pods", name)).raise_for_status()
+        eventually(lambda: cluster.get("pods", name) is None, f"{slug} is gone", 120)
+    else:
+        raise AssertionError(f"{slug} never showed its back-off")
     expected = {"Scheduled", "FailedScheduling"}
     events = eventually(
         lambda: [e for e in about(cluster, pod) if e["reason"] in expected] and about(cluster, pod),
@@ -151,21 +165,24 @@ def about(cluster: Kubernetes, pod: dict[str, Any]) -> list[dict[str, Any]]:
     return [e for e in cluster.list("events") if e["involvedObject"].get("uid") == uid]
 
 
+# one that fails fails the tests of its own case only
+Pictures = dict[str, tuple["Future[Picture]", "Future[Picture]"]]
+
+
 @pytest.fixture(scope="module")
 def pictures(
     kubernetes: Kubernetes, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, tuple[Picture, Picture]]]:
+) -> Iterator[Pictures]:
     """Each case on the real cluster and on the stand-in."""
     state = tmp_path_factory.mktemp("stand-in")
     with start_in_thread(state) as embedded:
         path = state / "kubeconfig"
         embedded.kubeconfig(path)
         with Kubernetes(path) as stand_in, ThreadPoolExecutor(6) as pool:
-            futures = {
+            yield {
                 slug: (pool.submit(picture, kubernetes, slug), pool.submit(picture, stand_in, slug))
                 for slug in cases.CASES
             }
-            yield {slug: (a.result(), b.result()) for slug, (a, b) in futures.items()}
             for cluster in (kubernetes, stand_in):
                 for slug in cases.CASES:
                     cluster.client.delete(cluster.path("pods", f"shape-{slug}"))
@@ -176,29 +193,27 @@ UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_the_status_of_the_pod(pictures: dict[str, tuple[Picture, Picture]], slug: str) -> None:
-    real, stand_in = (one["pod"]["status"] for one in pictures[slug])
+def test_the_status_of_the_pod(pictures: Pictures, slug: str) -> None:
+    real, stand_in = (one.result()["pod"]["status"] for one in pictures[slug])
     assert keys(stand_in) == keys(real)
     assert normal(stand_in) == normal(real)
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_the_spec_as_it_was_filled_in(
-    pictures: dict[str, tuple[Picture, Picture]], slug: str
-) -> None:
-    real, stand_in = (one["pod"]["spec"] for one in pictures[slug])
+def test_the_spec_as_it_was_filled_in(pictures: Pictures, slug: str) -> None:
+    real, stand_in = (one.result()["pod"]["spec"] for one in pictures[slug])
     assert normal(stand_in) == normal(real)
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_the_events(pictures: dict[str, tuple[Picture, Picture]], slug: str) -> None:
+def test_the_events(pictures: Pictures, slug: str) -> None:
     def told(events: list[dict[str, Any]]) -> set[tuple[str, ...]]:
         return {
             (e["type"], e["reason"], normal(e["message"]), e["involvedObject"].get("fieldPath", ""))
             for e in events
         }
 
-    real, stand_in = (one["events"] for one in pictures[slug])
+    real, stand_in = (one.result()["events"] for one in pictures[slug])
     # a volume that is bound at once may still be bound too late for the first attempt
     told_of_real = {event for event in told(real) if UNBOUND not in event[2]}
     assert told(stand_in) == told_of_real
