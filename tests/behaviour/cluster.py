@@ -7,7 +7,7 @@ import contextlib
 import secrets
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -42,17 +42,19 @@ class Kubernetes:
         return self
 
     @contextlib.contextmanager
-    def namespace_beside(self, suffix: str) -> Iterator[None]:
+    def namespace_beside(
+        self, suffix: str, labels: Mapping[str, str] | None = None
+    ) -> Iterator[None]:
         """Have another namespace, whose name goes on with a suffix."""
         name = f"{self.namespace}-{suffix}"
-        self._create_namespace(name)
+        self._create_namespace(name, labels)
         try:
             yield
         finally:
             self.client.delete(f"/api/v1/namespaces/{name}")
 
-    def _create_namespace(self, name: str) -> None:
-        body = {"metadata": {"name": name}}
+    def _create_namespace(self, name: str, labels: Mapping[str, str] | None = None) -> None:
+        body = {"metadata": {"name": name, "labels": dict(labels or {})}}
         self.client.post("/api/v1/namespaces", json=body).raise_for_status()
         account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
         eventually(

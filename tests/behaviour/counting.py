@@ -35,3 +35,14 @@ class CountsAPIHandler(APIHandler):  # type: ignore[misc]  # jupyterhub has no t
 
 
 HANDLER = (r"/api/suite/counts", CountsAPIHandler)
+
+
+class FailuresAPIHandler(APIHandler):  # type: ignore[misc]  # jupyterhub has no type hints
+    """GET how many failures in a row have counted toward `consecutive_failure_limit`."""
+
+    @web.authenticated
+    def get(self) -> None:
+        self.finish(json.dumps(self.settings.get("failure_count", 0)))
+
+
+FAILURES = (r"/api/suite/failures", FailuresAPIHandler)

@@ -1,0 +1,22 @@
+"""The Hub whose starts go wrong; what differs by cluster comes from the environment."""
+
+import os
+
+from traitlets.config import get_config
+
+import detailedspawner
+from tests.behaviour import cases, counting, failure_cases
+from tests.behaviour.hub_base import base
+
+c = get_config()
+detailedspawner.configure(c)
+
+base(c)
+c.KubeSpawner.image = cases.SINGLEUSER
+c.KubeSpawner.cmd = cases.SERVER
+c.KubeSpawner.args = []
+c.KubeSpawner.environment = cases.POD_IP
+# far more than the failures that count, which are counted here
+c.KubeSpawner.consecutive_failure_limit = 1000
+c.KubeSpawner.profile_list = failure_cases.profiles(os.environ["SUITE_NAMESPACE"])
+c.JupyterHub.extra_handlers.append(counting.FAILURES)
