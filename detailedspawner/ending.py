@@ -11,7 +11,7 @@ from tornado.web import HTTPError
 
 from .hub import spawn_error, status_of
 from .models import StepKind, StepStatus
-from .pods import users_fault
+from .pods import counts, users_fault
 from .preparation import PreparationFailed
 from .record import Outcome, record_line, start_record
 from .starting import Start
@@ -67,23 +67,25 @@ def to_spawn_error(start: Start, error: Exception, start_timeout: float, log: An
     )
     text = f"{start.status.message} {start.hint}" if start.hint else start.status.message
     text = f"{text} (start {start.id})"
-    return spawn_error(text, html.escape(text), start.category, users=start.users_fault)
+    return spawn_error(text, html.escape(text), start.category, users=not start.counts)
 
 
-def _blame(start: Start, error: Exception, *, timed_out: bool) -> tuple[str, bool]:
-    """Return the kind of a failure, and whether it is the user's to mend."""
+def _blame(start: Start, error: Exception, *, timed_out: bool) -> tuple[str, bool, bool]:
+    """Return the kind of a failure, whether it is the user's to mend, and whether it counts."""
     if isinstance(error, PreparationFailed):
-        return "preparation", error.users
+        return "preparation", error.users, not error.users
     if isinstance(error, Unhealthy):
         last = start.status.health.last
-        return "unhealthy", last is not None and last.outcome not in PROXY_OUTCOMES
+        users = last is not None and last.outcome not in PROXY_OUTCOMES
+        return "unhealthy", users, not users
     problem = start.problem
-    if problem is not None and users_fault(problem):
-        return problem.category or "pod", True
+    if problem is not None and not counts(problem):
+        return problem.category or "pod", users_fault(problem), False
     if timed_out:
         kinds = {step.kind for step in start.status.details if step.status is StepStatus.FAILED}
-        return "timeout", bool(kinds & USERS_STEPS)
-    return (problem.category if problem else None) or "pod", False
+        users = bool(kinds & USERS_STEPS)
+        return "timeout", users, not users
+    return (problem.category if problem else None) or "pod", False, True
 
 
 def timeout_message(start: Start, why: str) -> str:

@@ -47,9 +47,10 @@ class Start:
         self.tracker = StatusTracker(self.id)
         self.state = ServerState.STARTING
         self.ended = False
-        # of which kind a failure is, and whether it is the user's to mend
+        # of which kind a failure is, whether it is the user's to mend, and whether it counts
+        # toward the Hub's limit of failures in a row
         self.category = "error"
-        self.users_fault = False
+        self.users_fault, self.counts = False, True
         loop = asyncio.get_running_loop()
         # the start may go on to its gate, or has failed
         self.decided: asyncio.Future[None] = loop.create_future()
@@ -163,9 +164,13 @@ class Start:
         self._around.failure = Failure(shown, hint, step, reason)
         self.refresh()
 
-    def blame(self, category: str, users: bool) -> None:
-        """Take of which kind the failure is, and whether its user has to mend it."""
+    def blame(self, category: str, users: bool, counts: bool | None = None) -> None:
+        """Take of which kind the failure is, whether its user has to mend it, and if it counts.
+
+        By default it counts if it is not the user's.
+        """
         self.category, self.users_fault = category, users
+        self.counts = not users if counts is None else counts
 
     def fail_late(self, message: str | None = None) -> None:
         """Take what ended the server after its start was over: why stays readable.
@@ -260,8 +265,10 @@ class Start:
             return
         self.view = self._judge(gone)
         starting = self.state is ServerState.STARTING
-        # whoever deletes the pod of a start, it was not its user
-        ends = self.view.verdict in (Verdict.FAILED, Verdict.STOPPING)
+        if starting and self.view.verdict is Verdict.STOPPING:
+            # whoever deletes the pod of a start, it was not its user
+            self.view = self._judge(gone=True)
+        ends = self.view.verdict is Verdict.FAILED
         if starting and (self._around.failure or ends):
             self.state = ServerState.FAILED
         self._publish()

@@ -141,6 +141,11 @@ EXAMPLES: dict[str, Example] = {
             conditions=unschedulable('persistentvolumeclaim "home" not found'), claims=HOME
         ),
     ),
+    "Unschedulable.claim_deleted": Example(
+        "Unschedulable", "schedule_hopeless", 'The storage "home" is being deleted',
+        # as the scheduler writes it, to its odd end
+        no_machine('persistentvolumeclaim "home" is being deleted. not found', claims=HOME),
+    ),
     "Unschedulable.claim_unbound": Example(
         "Unschedulable", "schedule_waiting", "is being created",
         make_pod(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from detailedspawner.pods import TEXTS, Severity, Verdict, users_fault
+from detailedspawner.pods import TEXTS, Severity, Verdict, counts, users_fault
 
 from .failureexamples import EXAMPLES, Example, refused
 from .podmaker import (
@@ -74,6 +74,13 @@ def test_a_failed_step_says_what_the_server_says(key: str, example: Example) -> 
         ("create.busy", False),
         ("create.namespace", False),
         ("pull.transient", False),
+        ("Unschedulable.resource", False),
+        ("Unschedulable.volume_in_use", False),
+        ("TriggeredScaleUp", False),
+        ("FailedAttachVolume", False),
+        ("FailedAttachVolume.multi", False),
+        ("CreateContainerConfigError.transient", False),
+        ("FailedMount.missing", True),
         ("FailedCreatePodSandBox", False),
         ("FailedMount", False),
         ("ProvisioningFailed", False),
@@ -86,6 +93,14 @@ def test_whose_fault_it_is(key: str, users: bool) -> None:
     problem = EXAMPLES[key].look().problem
     assert problem is not None
     assert users_fault(problem) is users
+    # what a user can bring about alone is no reason to restart the hub either
+    assert counts(problem) is (not users and key not in PROVOKED)
+
+
+PROVOKED = (
+    *("pull.transient", "Unschedulable.resource", "Unschedulable.volume_in_use"),
+    *("TriggeredScaleUp", "FailedAttachVolume.multi", "CreateContainerConfigError.transient"),
+)
 
 
 # --- refusals in other words

@@ -96,6 +96,19 @@ async def test_it_ends_well_when_the_pod_is_ready_and_all_else_is_done(start: St
     assert start.status.progress < 100
 
 
+async def test_a_pod_that_somebody_deletes_was_removed_and_is_not_being_stopped(
+    start: Start,
+) -> None:
+    start.observe(pod(clone=RUNNING))
+    deleted = pod(clone=RUNNING)
+    deleted["metadata"]["deletionTimestamp"] = "2025-11-30T12:01:00Z"
+    start.observe(deleted)
+    assert start.failed
+    assert start.status.message == "The server was removed from the cluster before it was ready."
+    assert start.hint == "Start it again. If it happens again, tell the administrator."
+    assert ("Git clone", "failed") in steps(start)
+
+
 DECIDES = [
     {"name": "the pod is deleted", "do": lambda start: start.observe(None), "failed": True},
     {

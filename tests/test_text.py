@@ -8,7 +8,7 @@ import time
 import pytest
 
 from detailedspawner.models.redaction import HIDDEN, LONGEST_TEXT
-from detailedspawner.models.text import clean, cut, last_lines, readable_name
+from detailedspawner.models.text import clean, cut, last_lines, readable_amount, readable_name
 
 ESC = "\x1b"
 
@@ -81,6 +81,24 @@ def test_the_end_of_a_huge_log_is_kept() -> None:
 )
 def test_readable_name(name: str, words: str) -> None:
     assert readable_name(name) == words
+
+
+@pytest.mark.parametrize(
+    ("resource", "quantity", "shown"),
+    [
+        ("memory", "268435456", "256Mi"),
+        ("limits.memory", "1610612736", "1.5Gi"),
+        ("requests.storage", "1099511627776", "1Ti"),
+        ("ephemeral-storage", "1000", "1000"),
+        ("memory", "2Gi", "2Gi"),
+        ("memory", "64M", "64M"),
+        ("memory", "1e9", "1e9"),
+        ("pods", "2048", "2048"),
+        ("cpu", "2048", "2048"),
+    ],
+)
+def test_readable_amount(resource: str, quantity: str, shown: str) -> None:
+    assert readable_amount(resource, quantity) == shown
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def status_of(error: ApiException) -> dict[str, Any]:
 def spawn_error(message: str, html_message: str, reason: str, *, users: bool) -> Exception:
     """Build the exception with which a start ends.
 
-    `users`: it is the user's to mend, so no infrastructure failure. The text
+    `users`: a user can bring it about, so it is no failure of the Hub. The text
     reaches the stream and the page by the two `jupyterhub_` attributes.
     """
     error: Any

@@ -66,6 +66,18 @@ def last_lines(text: str, lines: int = LOG_LINES, length: int = LOG_LINE_LENGTH)
     return "\n".join(cut(without_secrets(line[: length + SLACK]), length) for line in kept[-lines:])
 
 
+def readable_amount(resource: str, quantity: str) -> str:
+    """Write an amount of memory or storage with a unit: "268435456" becomes "256Mi"."""
+    if not re.search("memory|storage", resource) or not re.fullmatch("[0-9]{1,20}", quantity):
+        return quantity
+    amount, unit = float(quantity), ""
+    for larger in ("Ki", "Mi", "Gi", "Ti"):
+        if amount < 1024:
+            break
+        amount, unit = amount / 1024, larger
+    return f"{amount:.1f}".removesuffix(".0") + unit
+
+
 def readable_name(name: str) -> str:
     """Turn a technical name into words: "git-clone" becomes "Git clone"."""
     words = _SEPARATORS.sub(" ", clean(name, 100)).strip()

@@ -6,7 +6,7 @@ here talks to a cluster or keeps state: what must be remembered is in `Seen`.
 
 from __future__ import annotations
 
-from .faults import users_fault
+from .faults import counts, users_fault
 from .judging import judge
 from .replacing import read_messages
 from .secrecy import pod_secrets
@@ -28,6 +28,7 @@ __all__ = [
     "Severity",
     "Text",
     "Verdict",
+    "counts",
     "judge",
     "pod_secrets",
     "read_messages",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..models import ContainerKind, StepStatus
-from ..models.text import clean
+from ..models.text import clean, readable_amount
 from .reading import Reader
 
 # Waiting for these is the normal course of things.
@@ -206,7 +206,7 @@ def read_container(
         kind=kind,
         init=init,
         image=clean(reader.string(spec.get("image"), "image"), 300),
-        memory_limit=clean(str(limits.get("memory", ""))[:50], 50)
+        memory_limit=readable_amount("memory", clean(str(limits.get("memory", ""))[:50], 50))
         if isinstance(limits.get("memory"), (str, float))
         else "",
         probe_window=probe_window(reader, spec),

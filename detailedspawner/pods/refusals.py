@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..models.text import readable_amount
 from .details import detail
 
 MOST_TEXT = 4000
@@ -24,6 +25,7 @@ _RATIO = re.compile(r"limit to request ratio per")
 _SECURITY = re.compile(
     r'violates PodSecurity "(?P<policy>[^":]{1,100})[^"]{0,100}": (?P<detail>.+)'
 )
+_REMARK = re.compile(r" \([^()]{0,1000}\)")
 _WEBHOOK = re.compile(
     r"(?:admission webhook \"[^\"]{1,253}\" denied the request(?::| without explanation)"
     r"|ValidatingAdmissionPolicy '[^']{1,253}' with binding '[^']{1,253}' denied request:)"
@@ -91,6 +93,9 @@ def _fields(found: re.Match[str]) -> Fields:
         quoted = name in ("quota", "policy", "account", "namespace")
         # a namespace before the account's name says nothing to a user
         fields[name] = f'"{value.rpartition("/")[2]}"' if quoted else detail(value).rstrip(".")
+    if "policy" in fields:
+        # which part breaks a rule is for who wrote it; a user is told the rules
+        fields["detail"] = detail(_REMARK.sub("", found["detail"])).rstrip(".")
     if fields.get("detail") == "":
         fields["detail"] = "it does not say why"
     return fields
@@ -100,11 +105,11 @@ def _quota_fields(found: re.Match[str]) -> Fields:
     """Tell of the first resource that does not fit; the API lists only those."""
     requested = _AMOUNT.search(found["requested"])
     resource = requested[1] if requested else ""
-    need = f"{requested[2]} ({resource})" if requested else found["requested"]
-    fields = {"quota": f'"{found["quota"]}"', "requested": need}
+    need = f"{readable_amount(resource, requested[2])} ({resource})" if requested else ""
+    fields = {"quota": f'"{found["quota"]}"', "requested": need or found["requested"]}
     for key in ("used", "limited"):
         amounts: Fields = dict(_AMOUNT.findall(found[key]))
-        fields[key] = amounts.get(resource, found[key])
+        fields[key] = readable_amount(resource, amounts.get(resource, found[key]))
     return fields
 
 
@@ -113,8 +118,9 @@ def _limits(text: str) -> str:
     said = []
     for found in _LIMIT.finditer(text):
         side = "at most" if found["side"] == "maximum" else "at least"
-        asked = f"{found['asked']} asked, " if found["asked"] else ""
-        said.append(f"{found['resource']}: {asked}{side} {found['bound']} {_per(found['what'])}")
+        resource, bound = found["resource"], readable_amount(found["resource"], found["bound"])
+        asked = found["asked"] and f"{readable_amount(resource, found['asked'])} asked, "
+        said.append(f"{resource}: {asked or ''}{side} {bound} {_per(found['what'])}")
     return "; ".join(dict.fromkeys(said[:_MOST_LISTED]))
 
 

@@ -19,6 +19,9 @@ _HEADER = re.compile(r"\s*\d{1,9}/(\d{1,9}) nodes are available:\s*")
 _PART = re.compile(r"(\d{1,9}) (.{1,500})", re.DOTALL)
 _INSUFFICIENT = re.compile(r"Insufficient (\S{1,200})")
 _MISSING_CLAIM = re.compile(r'persistentvolumeclaim "([^"]{1,253})" not found', re.IGNORECASE)
+_DELETED_CLAIM = re.compile(
+    r'persistentvolumeclaim "([^"]{1,253})" is being deleted', re.IGNORECASE
+)
 
 _RESOURCES = {
     "cpu": "processor time (CPU)",
@@ -142,13 +145,16 @@ def _refused(
 ) -> Trouble:
     machines, refusals = parse_refusals(message)
     lead = leading(refusals)
-    missing = _MISSING_CLAIM.search(message)
+    missing, deleted = _MISSING_CLAIM.search(message), _DELETED_CLAIM.search(message)
     category = "schedule_full" if scaling is not None else "schedule_waiting"
     fields: dict[str, str] = {}
     key, storage = "Unschedulable", False
     if missing:
         category, key, storage = "schedule_hopeless", "Unschedulable.claim_missing", True
         fields["claim"] = f'"{missing[1]}"'
+    elif deleted:
+        category, key, storage = "schedule_hopeless", "Unschedulable.claim_deleted", True
+        fields["claim"] = f'"{deleted[1]}"'
     elif "unbound immediate PersistentVolumeClaims" in message:
         category, key, storage = "schedule_waiting", "Unschedulable.claim_unbound", True
     elif lead is not None:

@@ -58,6 +58,10 @@ _TEXTS = {
     "Unschedulable.claim_missing": Text(
         "The storage {claim} that this server needs does not exist.", ASK_ADMIN
     ),
+    "Unschedulable.claim_deleted": Text(
+        "The storage {claim} is being deleted, so no server can use it any more.",
+        "Stop the servers that still use it, then start this one again.",
+    ),
     "Unschedulable.claim_unbound": Text(
         "Your storage is being created.",
         "That usually takes less than a minute. If it goes on, tell the administrator.",

@@ -76,6 +76,13 @@ class Kubernetes:
         path = f"/api/v1/namespaces/{self.namespace}/{kind}"
         return f"{path}/{name}" if name else path
 
+    def create(self, kind: str, body: dict[str, Any], beside: str = "") -> None:
+        """Create an object in the suite's namespace, or in the one beside it."""
+        path = self.path(kind)
+        if beside:
+            path = path.replace(self.namespace, f"{self.namespace}-{beside}", 1)
+        self.client.post(path, json=body).raise_for_status()
+
     def get(self, kind: str, name: str) -> dict[str, Any] | None:
         """Return an object, None when there is none."""
         answer = self.client.get(self.path(kind, name))

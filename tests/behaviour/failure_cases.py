@@ -2,11 +2,12 @@
 
 Each case is a profile of one Hub. `message` is the whole of what a person reads at the end,
 or a pattern where a part of it differs from run to run; `$NAMESPACE` and `$USER` stand for
-those of the run. `within` are the seconds in which the start must have ended. `counts` tells
-whether the failure speaks against the Hub or its cluster, so that it counts toward
-`consecutive_failure_limit`. `objects` are there before the start; `beside` names the namespace
-of the suite in which it takes place, which has its own rules. `meanwhile` is done to the cluster
-once `when` is true of the status. Cases that are `real` need a real Kubernetes.
+those of the run. `within` are the seconds in which the start must have ended. `users` tells
+whether its user has to mend it, `counts` whether it is a reason to restart the Hub, so that it
+counts toward `consecutive_failure_limit`. `objects` are there before the start, then `before` is
+done; `beside` names the namespace of the suite in which it takes place, which has its own rules.
+`meanwhile` is done to the cluster once `when` is true of the status. Cases that are `real` need
+a real Kubernetes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .cases import MISSING, POD_IP, container
+from .cases import FOREVER, MISSING, POD_IP, SINGLEUSER, container, probe
+from .hub import eventually
 
 # seconds; how long trouble of each class may last in the cases that are not about that
 SHORT = {
@@ -34,11 +36,14 @@ class Failing:
     override: dict[str, Any]
     message: str | re.Pattern[str]
     within: float
+    users: bool = True
     counts: bool = False
     hint: str | None = None
     log_tail: str | None = None
     beside: str = ""
-    objects: tuple[Object, ...] = ()
+    # kind (as in paths) and object
+    objects: tuple[tuple[str, Object], ...] = ()
+    before: Callable[..., None] | None = None
     when: Callable[[dict[str, Any]], bool] | None = None
     meanwhile: Callable[..., None] | None = None
     real: bool = False
@@ -53,22 +58,146 @@ def wants(kind: str, name: str, key: str) -> dict[str, Any]:
     return {**POD_IP, "WANTED": {"valueFrom": {kind: {"name": name, "key": key}}}}
 
 
-MEMORY = ["python3", "-c", "import time; time.sleep(1); b'x' * 10**9"]
+def claim(name: str, **spec: Any) -> tuple[str, Object]:
+    """Return a claim for a little storage."""
+    resources = {"requests": {"storage": "1Mi"}}
+    whole = {"accessModes": ["ReadWriteOnce"], "resources": resources, **spec}
+    return "persistentvolumeclaims", {"metadata": {"name": name}, "spec": whole}
+
+
+def with_claim(name: str, **more: Any) -> dict[str, Any]:
+    """Return what a profile overrides to have a claim mounted."""
+    return {
+        "volumes": [{"name": "home", "persistentVolumeClaim": {"claimName": name}}],
+        "volume_mounts": [{"name": "home", "mountPath": "/data"}],
+        **more,
+    }
+
+
+def holder(name: str) -> tuple[str, Object]:
+    """Return a pod that uses a claim and does nothing."""
+    volumes = [{"name": "home", "persistentVolumeClaim": {"claimName": name}}]
+    mounts = [{"name": "home", "mountPath": "/data"}]
+    spec = {
+        "containers": [container("holder", FOREVER, volumeMounts=mounts)],
+        "volumes": volumes,
+        "terminationGracePeriodSeconds": 0,
+    }
+    return "pods", {"metadata": {"name": f"holder-{name}"}, "spec": spec}
+
+
+def executing(name: str) -> Callable[[dict[str, Any]], bool]:
+    """Return the condition that a step is at work."""
+
+    def reached(status: dict[str, Any]) -> bool:
+        steps = status.get("details") or ()
+        return any(s["step"] == name and s["status"] == "executing" for s in steps)
+
+    return reached
+
+
+def delete_pod(kubernetes: Any, user: str) -> None:
+    """Delete a user's pod behind the Hub's back."""
+    body = {"gracePeriodSeconds": 0}
+    path = kubernetes.path("pods", f"jupyter-{user}")
+    kubernetes.client.request("DELETE", path, json=body).raise_for_status()
+
+
+def wait_for_holder(claim: str) -> Callable[[Any], None]:
+    """Return what waits until the pod that uses a claim runs."""
+
+    def wait(kubernetes: Any) -> None:
+        def running() -> bool:
+            pod = kubernetes.get("pods", f"holder-{claim}")
+            return bool(pod and pod["status"]["phase"] == "Running")
+
+        eventually(running, f"{claim} is in use")
+
+    return wait
+
+
+def delete_held(claim: str) -> Callable[[Any], None]:
+    """Return what deletes a claim in use, which stays as long as it is used."""
+
+    def delete(kubernetes: Any) -> None:
+        wait_for_holder(claim)(kubernetes)
+        path = kubernetes.path("persistentvolumeclaims", claim)
+        kubernetes.client.delete(path).raise_for_status()
+
+    return delete
+
+
+def python(program: str) -> list[str]:
+    """Return a command that runs a Python program in the server's image."""
+    return ["python3", "-c", program]
+
+
+FILLS_MEMORY = python("import time; time.sleep(1); b'x' * 10**9")
 ASK_ADMIN = "Please tell the administrator; trying again will not help."
+CHECK_COMMAND = "Does the image contain the start command (for a session: jupyterhub-singleuser)?"
+SMALL = {"limits": {"memory": "64Mi"}}
+NEVER = {"exec": {"command": ["false"]}, "periodSeconds": 1}
 
 FAILURES: dict[str, Failing] = {
+    # --- images
     "image-not-found": Failing(
         {"image": MISSING},
         f"There is no image {MISSING}.",
         hint="Check its name and its tag for typing errors.",
         within=20,
     ),
+    "registry-refuses": Failing(
+        {"image": "127.0.0.1:9/lab:1"},
+        "The image 127.0.0.1:9/lab:1 could not be downloaded this time "
+        "(connection refused); it is tried again.",
+        hint="Usually this heals by itself. If not, try again later.",
+        within=20,
+        users=False,
+        real=True,
+    ),
+    "invalid-image-name": Failing(
+        {"image": "127.0.0.1:5000/Lab:1"},
+        'The image name "127.0.0.1:5000/Lab:1" is not written in a valid way.',
+        hint="Correct it: a name has lower-case letters and ends with :tag.",
+        within=15,
+        real=True,
+    ),
+    # --- what a container refers to
     "missing-secret": Failing(
         {"environment": wants("secretKeyRef", "no-secret", "token")},
         'The container "notebook" needs something that is missing or not allowed '
         '(secret "no-secret" not found).',
         hint=ASK_ADMIN,
         within=20,
+    ),
+    "missing-key": Failing(
+        {"environment": wants("configMapKeyRef", "suite-settings", "size")},
+        'The container "notebook" needs something that is missing or not allowed '
+        "(couldn't find key size in ConfigMap $NAMESPACE/suite-settings).",
+        hint=ASK_ADMIN,
+        objects=(
+            ("configmaps", {"metadata": {"name": "suite-settings"}, "data": {"color": "blue"}}),
+        ),
+        within=20,
+        real=True,
+    ),
+    "missing-secret-volume": Failing(
+        {
+            "volumes": [{"name": "keys", "secret": {"secretName": "no-secret"}}],
+            "volume_mounts": [{"name": "keys", "mountPath": "/keys"}],
+        },
+        'The volume "keys" cannot be used: secret "no-secret" not found.',
+        hint="Something is missing in the setup. " + ASK_ADMIN,
+        within=20,
+        real=True,
+    ),
+    # --- containers that end
+    "command-missing": Failing(
+        {"cmd": ["no-such-command"]},
+        'The container "notebook" could not be started: its command is not in the image.',
+        hint=CHECK_COMMAND,
+        within=60,
+        real=True,
     ),
     "init-exit": Failing(
         {"init_containers": [container("clone", "echo no such repository; exit 1")]},
@@ -78,6 +207,113 @@ FAILURES: dict[str, Failing] = {
         log_tail="no such repository",
         within=90,
     ),
+    "init-memory": Failing(
+        {
+            "init_containers": [
+                {"name": "build", "image": SINGLEUSER, "command": FILLS_MEMORY, "resources": SMALL}
+            ]
+        },
+        'The container "build" needed more memory than it may use (64Mi), so it was ended.',
+        hint="Choose an option with more memory.",
+        within=60,
+    ),
+    "sidecar-crash": Failing(
+        {
+            "init_containers": [
+                container("proxy", "exit 2", restartPolicy="Always", startupProbe=probe(5))
+            ]
+        },
+        'The container "proxy" stopped 4 times, last with exit code 2 '
+        "(the command was called in a wrong way, or reported an error).",
+        hint="Its log tells more.",
+        within=90,
+    ),
+    "helper-crash": Failing(
+        {"extra_containers": [container("sync", "exit 139", readinessProbe=probe(5))]},
+        'The container "sync" stopped 4 times, last with exit code 139 '
+        "(the program crashed while using memory).",
+        hint="Its log tells more.",
+        within=90,
+    ),
+    "main-crash": Failing(
+        {"cmd": python("import sys; sys.exit('no licence')")},
+        'The container "notebook" stopped 4 times, last with exit code 1 '
+        "(the program reported an error).",
+        hint="Its log tells more.",
+        log_tail="no licence",
+        within=90,
+    ),
+    "main-memory": Failing(
+        {"cmd": FILLS_MEMORY, "mem_limit": "64M"},
+        'The container "notebook" needed more memory than it may use (64Mi), so it was ended.',
+        hint="Choose an option with more memory.",
+        within=60,
+    ),
+    "hook": Failing(
+        {"lifecycle_hooks": {"postStart": {"exec": {"command": ["sh", "-c", "exit 7"]}}}},
+        'What the container "notebook" does right after its start has failed (exit code 7).',
+        hint="If this comes from your own settings, check them; else tell the administrator.",
+        within=90,
+        real=True,
+    ),
+    # --- storage
+    "claim-missing": Failing(
+        with_claim("no-claim"),
+        'The storage "no-claim" that this server needs does not exist.',
+        hint=ASK_ADMIN,
+        within=20,
+    ),
+    "claim-without-class": Failing(
+        with_claim("suite-unbound"),
+        'Your storage "suite-unbound" could not be created '
+        '(storageclass.storage.k8s.io "no-such-class" not found).',
+        hint=ASK_ADMIN,
+        objects=(claim("suite-unbound", storageClassName="no-such-class"),),
+        within=40,
+        users=False,
+        counts=True,
+        real=True,
+    ),
+    "claim-in-use": Failing(
+        with_claim("suite-used", start_timeout=8),
+        "“Preparing storage” did not finish: it took more than 8 seconds. "
+        "Your storage is in use by another server.",
+        objects=(
+            claim(
+                "suite-used",
+                accessModes=["ReadWriteOncePod"],
+                storageClassName="",
+                volumeName="$NAMESPACE-used",
+            ),
+            (
+                "persistentvolumes",
+                {
+                    "metadata": {"name": "$NAMESPACE-used"},
+                    "spec": {
+                        "accessModes": ["ReadWriteOncePod"],
+                        "capacity": {"storage": "1Mi"},
+                        "hostPath": {"path": "/mnt"},
+                        "persistentVolumeReclaimPolicy": "Retain",
+                    },
+                },
+            ),
+            holder("suite-used"),
+        ),
+        before=wait_for_holder("suite-used"),
+        within=20,
+        users=False,
+        real=True,
+    ),
+    "claim-being-deleted": Failing(
+        with_claim("suite-deleted"),
+        'The storage "suite-deleted" is being deleted, so no server can use it any more.',
+        hint="Stop the servers that still use it, then start this one again.",
+        objects=(claim("suite-deleted"), holder("suite-deleted")),
+        before=delete_held("suite-deleted"),
+        within=20,
+        real=True,
+    ),
+    # --- machines
     "node-selector": Failing(
         {"node_selector": {"suite/kind": "none"}},
         "None of the machines is of the kind that this option asks for.",
@@ -89,8 +325,105 @@ FAILURES: dict[str, Failing] = {
         "“Finding a machine” did not finish: it took more than 8 seconds. "
         "At the moment no machine has enough memory free.",
         within=20,
+        users=False,
+    ),
+    # --- refusals
+    "quota": Failing(
+        {},
+        'The quota "suite" does not allow this server: it needs 1 (pods), and 0 of 0 are in use.',
+        hint="Stop another server, choose a smaller option, or wait until something is free.",
+        beside="quota",
+        objects=(
+            ("resourcequotas", {"metadata": {"name": "suite"}, "spec": {"hard": {"pods": "0"}}}),
+        ),
+        within=10,
+        real=True,
+    ),
+    "limit-range": Failing(
+        {"mem_limit": "256M", "mem_guarantee": "1M"},
+        "This option is not within the limits of the cluster "
+        "(memory: 256Mi asked, at most 100Mi per container).",
+        hint="Choose another option, or tell the administrator.",
+        beside="limits",
+        objects=(
+            (
+                "limitranges",
+                {
+                    "metadata": {"name": "suite"},
+                    "spec": {"limits": [{"type": "Container", "max": {"memory": "100Mi"}}]},
+                },
+            ),
+        ),
+        within=10,
+        real=True,
+    ),
+    "pod-security": Failing(
+        {},
+        'The security level "restricted" of the cluster forbids this server '
+        "(unrestricted capabilities, runAsNonRoot != true, seccompProfile).",
+        hint="Choose another option, or tell the administrator; trying again will not help.",
+        beside="restricted",
+        within=10,
+        real=True,
+    ),
+    "service-account": Failing(
+        {"service_account": "nobody"},
+        'The account "nobody" under which this server is to run does not exist.',
+        hint=ASK_ADMIN,
+        within=10,
+        real=True,
+    ),
+    # --- pods that somebody ends
+    "deleted-by-another": Failing(
+        {"init_containers": [container("clone", "sleep 60")]},
+        "The server was removed from the cluster before it was ready.",
+        hint="Start it again. If it happens again, tell the administrator.",
+        when=executing("Clone"),
+        meanwhile=delete_pod,
+        within=40,
+        users=False,
         counts=True,
     ),
+    "eviction": Failing(
+        {
+            "init_containers": [
+                container(
+                    "unpack",
+                    "dd if=/dev/zero of=/large bs=1M count=60; sleep 100",
+                    resources={"limits": {"ephemeral-storage": "10Mi"}},
+                )
+            ]
+        },
+        "Your server wrote more to the disk of its machine than it may "
+        "(Pod ephemeral local storage usage exceeds the total limit of containers 10Mi).",
+        hint="Start it again, and keep fewer files outside of your home.",
+        within=60,
+        real=True,
+    ),
+    # --- containers that are never ready
+    "never-ready": Failing(
+        {"extra_container_config": {"readinessProbe": NEVER}, "start_timeout": 12},
+        "“Starting session” did not finish: it took more than 12 seconds. "
+        'The container "notebook" is running but does not answer yet.',
+        within=30,
+        real=True,
+    ),
+    "helper-never-ready": Failing(
+        {
+            "extra_containers": [container("sync", FOREVER, readinessProbe=NEVER)],
+            "start_timeout": 12,
+        },
+        "“Sync” did not finish: it took more than 12 seconds. "
+        'The container "sync" is running but does not answer yet.',
+        within=30,
+        real=True,
+    ),
+}
+# namespaces beside the suite's own, with their labels
+BESIDE = {
+    "quota": {},
+    "limits": {},
+    "restricted": {"pod-security.kubernetes.io/enforce": "restricted"},
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import string
@@ -17,7 +19,7 @@ import pytest
 from detailedspawner.record import read_line
 
 from .cluster import Kubernetes
-from .failure_cases import FAILURES, Failing
+from .failure_cases import BESIDE, FAILURES, Failing
 from .hub import Hub, eventually, running_hub
 
 # most of them only wait
@@ -55,6 +57,7 @@ class Failures:
     def __init__(self, hub: Hub, kubernetes: Kubernetes) -> None:
         self.hub, self.kubernetes = hub, kubernetes
         chosen = {s: c for s, c in FAILURES.items() if real() or not c.real}
+        self._everywhere: list[str] = []
         self._pool = ThreadPoolExecutor(AT_ONCE)
         self._seen: dict[str, Future[Seen]] = {
             slug: self._pool.submit(self._run, slug, case) for slug, case in chosen.items()
@@ -69,6 +72,10 @@ class Failures:
 
     def _run(self, slug: str, case: Failing) -> Seen:
         seen, user, done = Seen(), f"fail-{slug}", False
+        for kind, body in case.objects:
+            self._create(kind, body, case.beside)
+        if case.before:
+            case.before(self.kubernetes)
         began = time.monotonic()
         self.hub.start(user, slug)
         for event in self.hub.stream(user):
@@ -81,9 +88,21 @@ class Failures:
         seen.snapshot = self.hub.snapshot(user)
         return seen
 
+    def _create(self, kind: str, body: dict[str, Any], beside: str) -> None:
+        """Create an object that a case needs, in its namespace or for the whole cluster."""
+        kubernetes, named = self.kubernetes, json.dumps(body)
+        body = json.loads(string.Template(named).safe_substitute(NAMESPACE=kubernetes.namespace))
+        if kind == "persistentvolumes":
+            self._everywhere.append(f"/api/v1/{kind}/{body['metadata']['name']}")
+            kubernetes.client.post(f"/api/v1/{kind}", json=body).raise_for_status()
+        else:
+            kubernetes.create(kind, body, beside)
+
     def close(self) -> None:
         """Wait for those still going."""
         self._pool.shutdown(cancel_futures=True)
+        for path in self._everywhere:
+            self.kubernetes.client.delete(path)
 
 
 def real() -> bool:
@@ -98,10 +117,13 @@ def failures(
     """What was seen of each case, on one Hub."""
     folder = tmp_path_factory.mktemp("failures")
     config = Path(__file__).with_name("failure_hub.py")
-    with running_hub(kubernetes, config, folder) as hub:
+    with contextlib.ExitStack() as stack:
+        for suffix, labels in BESIDE.items():
+            stack.enter_context(kubernetes.namespace_beside(suffix, labels))
+        hub = stack.enter_context(running_hub(kubernetes, config, folder))
         failures = Failures(hub, kubernetes)
+        stack.callback(failures.close)
         yield failures
-        failures.close()
 
 
 def expected(case: Failing, failures: Failures, slug: str) -> re.Pattern[str]:
@@ -148,10 +170,10 @@ def test_its_record_says_whose_fault_it_is(failures: Failures, slug: str) -> Non
     records = map(read_line, failures.hub.log.read_text().splitlines())
     own = [r for r in records if r and r["start_id"] == seen.snapshot["start_id"]]
     assert [record["message"] for record in own] == [seen.snapshot["message"]]
-    assert own[0]["users_fault"] is not FAILURES[slug].counts
+    assert own[0]["users_fault"] is FAILURES[slug].users
 
 
-def test_only_those_count_that_speak_against_the_cluster(failures: Failures) -> None:
+def test_only_those_count_that_no_user_can_bring_about(failures: Failures) -> None:
     ended = failures.all()
     answer = failures.hub.client.get("/suite/failures").raise_for_status()
     assert answer.json() == sum(FAILURES[slug].counts for slug in ended)
