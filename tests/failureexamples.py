@@ -248,7 +248,7 @@ EXAMPLES: dict[str, Example] = {
         stuck("ErrImagePull", "rpc error: code = Unknown desc = connection reset by peer"),
     ),
     "pull": Example(
-        "ImagePullBackOff", "pull_transient", "could not be downloaded; it is tried again",
+        "ImagePullBackOff", "pull_transient", "could not be downloaded",
         stuck("ImagePullBackOff", "Back-off pulling image"),
     ),
     "InvalidImageName": Example(
@@ -265,7 +265,7 @@ EXAMPLES: dict[str, Example] = {
         stuck("CreateContainerConfigError", 'secret "git" not found'),
     ),
     "CreateContainerConfigError.transient": Example(
-        "CreateContainerConfigError", "config_transient", "still fetching what the container",
+        "CreateContainerConfigError", "config_transient", "not yet fetched what the container",
         stuck("CreateContainerConfigError", "failed to sync secret cache: timed out"),
     ),
     "CreateContainerError": Example(
@@ -467,7 +467,7 @@ EXAMPLES: dict[str, Example] = {
         error=refused(409, 'object is being deleted: pods "jupyter-ada" already exists'),
     ),
     "create.busy": Example(
-        "TooManyRequests", "create_transient", "The cluster is busy",
+        "TooManyRequests", "create_transient", "The cluster is too busy",
         PLAN,
         error=refused(429, "the server has received too many requests"),
     ),

@@ -105,12 +105,12 @@ _TEXTS = {
     ),
     # The machine's own troubles
     "FailedCreatePodSandBox": Text(
-        "The machine could not prepare the network of the server; it is trying again.",
-        "If this goes on, tell the administrator.",
+        "The machine could not prepare the network of the server.",
+        "This often heals by itself. If it does not, tell the administrator.",
     ),
     "FailedPrepareDynamicResources": Text(
-        "The machine could not prepare the device that was asked for; it is trying again.",
-        "If this goes on, tell the administrator.",
+        "The machine could not prepare the device that was asked for.",
+        "This often heals by itself. If it does not, tell the administrator.",
     ),
     "Unknown": Text(
         "The machine of the server does not answer.",
@@ -131,12 +131,12 @@ _TEXTS = {
     "pull.signature": Text("The signature of the image {image} could not be confirmed.", ASK_ADMIN),
     "pull.inspect": Text("The machine cannot read the image {image} ({detail}).", ASK_ADMIN),
     "pull.transient": Text(
-        "The image {image} could not be downloaded this time ({detail}); it is tried again.",
+        "The image {image} could not be downloaded this time ({detail}).",
         "Usually this heals by itself. If not, try again later.",
     ),
     "pull": Text(
-        "The image {image} could not be downloaded; it is tried again.",
-        "Check its name and its tag. If they are right, try again later.",
+        "The image {image} could not be downloaded.",
+        "Check its name and its tag. If they are right, this often heals by itself.",
     ),
     "InvalidImageName": Text(
         'The image name "{image}" is not written in a valid way.',
@@ -150,7 +150,7 @@ _TEXTS = {
         "The {container} needs something that is missing or not allowed ({detail}).", ASK_ADMIN
     ),
     "CreateContainerConfigError.transient": Text(
-        "The machine is still fetching what the {container} needs; it is trying again.",
+        "The machine has not yet fetched what the {container} needs.",
         "Usually this heals by itself within a minute.",
     ),
     "CreateContainerError": Text(
@@ -269,8 +269,8 @@ _TEXTS = {
         "Choose another option, or tell the administrator; trying again will not help.",
     ),
     "create.webhook_down": Text(
-        "A part of the cluster that checks new servers does not answer; the start is tried again.",
-        "If this goes on, tell the administrator.",
+        "A part of the cluster that checks new servers does not answer.",
+        "This often heals by itself. If it does not, tell the administrator.",
     ),
     "create.policy": Text(
         "A rule of the cluster forbids this server ({detail}).",
@@ -288,8 +288,8 @@ _TEXTS = {
         "The start goes on by itself as soon as it is gone.",
     ),
     "create.busy": Text(
-        "The cluster is busy; the start is tried again.",
-        "If this goes on, tell the administrator.",
+        "The cluster is too busy to take the server.",
+        "This often heals by itself. If it does not, tell the administrator.",
     ),
     "create.forbidden": Text("The cluster refused the server ({detail}).", ASK_ADMIN),
     "event": Text(

@@ -148,8 +148,7 @@ FAILURES: dict[str, Failing] = {
     ),
     "registry-refuses": Failing(
         {"image": "127.0.0.1:9/lab:1"},
-        "The image 127.0.0.1:9/lab:1 could not be downloaded this time "
-        "(connection refused); it is tried again.",
+        "The image 127.0.0.1:9/lab:1 could not be downloaded this time (connection refused).",
         hint="Usually this heals by itself. If not, try again later.",
         within=20,
         users=False,
