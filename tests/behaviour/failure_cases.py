@@ -49,7 +49,7 @@ class Failing:
     real: bool = False
     # with the graces that everybody has
     patient: bool = False
-    # a stored pod cannot tell
+    # False where there is no pod, or it knows nothing of it
     explained: bool = True
 
 
@@ -178,7 +178,6 @@ FAILURES: dict[str, Failing] = {
             ("configmaps", {"metadata": {"name": "suite-settings"}, "data": {"color": "blue"}}),
         ),
         within=20,
-        real=True,
     ),
     "missing-secret-volume": Failing(
         {
@@ -336,7 +335,7 @@ FAILURES: dict[str, Failing] = {
             ("resourcequotas", {"metadata": {"name": "suite"}, "spec": {"hard": {"pods": "0"}}}),
         ),
         within=10,
-        real=True,
+        explained=False,
     ),
     "limit-range": Failing(
         {"mem_limit": "256M", "mem_guarantee": "1M"},
@@ -355,6 +354,7 @@ FAILURES: dict[str, Failing] = {
         ),
         within=10,
         real=True,
+        explained=False,
     ),
     "pod-security": Failing(
         {},
@@ -364,6 +364,7 @@ FAILURES: dict[str, Failing] = {
         beside="restricted",
         within=10,
         real=True,
+        explained=False,
     ),
     "service-account": Failing(
         {"service_account": "nobody"},
@@ -371,6 +372,7 @@ FAILURES: dict[str, Failing] = {
         hint=ASK_ADMIN,
         within=10,
         real=True,
+        explained=False,
     ),
     # --- pods that somebody ends
     "deleted-by-another": Failing(
@@ -382,6 +384,7 @@ FAILURES: dict[str, Failing] = {
         within=40,
         users=False,
         counts=True,
+        explained=False,
     ),
     "eviction": Failing(
         {
@@ -405,7 +408,6 @@ FAILURES: dict[str, Failing] = {
         "“Starting session” did not finish: it took more than 12 seconds. "
         'The container "notebook" is running but does not answer yet.',
         within=30,
-        real=True,
     ),
     "helper-never-ready": Failing(
         {
@@ -415,7 +417,6 @@ FAILURES: dict[str, Failing] = {
         "“Sync” did not finish: it took more than 12 seconds. "
         'The container "sync" is running but does not answer yet.',
         within=30,
-        real=True,
     ),
 }
 # namespaces beside the suite's own, with their labels
@@ -426,14 +427,18 @@ BESIDE = {
 }
 
 
+def profile(case: Failing, namespace: str) -> dict[str, Any]:
+    """Return what the profile of a case overrides."""
+    override: dict[str, Any] = dict(case.override)
+    override["failure_graces"] = {} if case.patient else SHORT
+    if case.beside:
+        override["namespace"] = f"{namespace}-{case.beside}"
+    return override
+
+
 def profiles(namespace: str) -> list[dict[str, Any]]:
     """Return the cases as KubeSpawner's `profile_list`."""
-    found = []
-    for slug, case in FAILURES.items():
-        override = dict(case.override)
-        if not case.patient:
-            override.setdefault("failure_graces", SHORT)
-        if case.beside:
-            override["namespace"] = f"{namespace}-{case.beside}"
-        found.append({"slug": slug, "display_name": slug, "kubespawner_override": override})
-    return found
+    return [
+        {"slug": slug, "display_name": slug, "kubespawner_override": profile(case, namespace)}
+        for slug, case in FAILURES.items()
+    ]

@@ -16,11 +16,13 @@ from typing import Any
 
 import pytest
 
+from detailedspawner.cli import main
 from detailedspawner.record import read_line
 
 from .cluster import Kubernetes
-from .failure_cases import BESIDE, FAILURES, Failing
+from .failure_cases import BESIDE, FAILURES, Failing, profile
 from .hub import Hub, eventually, running_hub
+from .recorder import Recorder
 
 # most of them only wait
 AT_ONCE = 12
@@ -54,8 +56,8 @@ class Seen:
 class Failures:
     """All cases, started side by side the first time that one is asked for."""
 
-    def __init__(self, hub: Hub, kubernetes: Kubernetes) -> None:
-        self.hub, self.kubernetes = hub, kubernetes
+    def __init__(self, hub: Hub, kubernetes: Kubernetes, recorder: Recorder) -> None:
+        self.hub, self.kubernetes, self.recorder = hub, kubernetes, recorder
         chosen = {s: c for s, c in FAILURES.items() if real() or not c.real}
         self._everywhere: list[str] = []
         self._pool = ThreadPoolExecutor(AT_ONCE)
@@ -120,8 +122,9 @@ def failures(
     with contextlib.ExitStack() as stack:
         for suffix, labels in BESIDE.items():
             stack.enter_context(kubernetes.namespace_beside(suffix, labels))
+        recorder = stack.enter_context(contextlib.closing(Recorder(kubernetes)))
         hub = stack.enter_context(running_hub(kubernetes, config, folder))
-        failures = Failures(hub, kubernetes)
+        failures = Failures(hub, kubernetes, recorder)
         stack.callback(failures.close)
         yield failures
 
@@ -171,6 +174,40 @@ def test_its_record_says_whose_fault_it_is(failures: Failures, slug: str) -> Non
     own = [r for r in records if r and r["start_id"] == seen.snapshot["start_id"]]
     assert [record["message"] for record in own] == [seen.snapshot["message"]]
     assert own[0]["users_fault"] is FAILURES[slug].users
+
+
+EXPLAINED = marked({slug: case for slug, case in FAILURES.items() if case.explained})
+
+
+@pytest.mark.parametrize("slug", EXPLAINED)
+def test_the_stored_pod_is_explained_in_the_same_words(
+    failures: Failures,
+    slug: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case, seen = FAILURES[slug], failures[slug]
+    # by then waiting for a machine is worth a warning
+    later = time.time() + 60
+    monkeypatch.setattr(time, "time", lambda: later)
+    graces = profile(case, "")["failure_graces"]
+    stored, config = tmp_path / "pod.json", tmp_path / "jupyterhub_config.py"
+    stored.write_text(json.dumps(failures.recorder.document(f"jupyter-fail-{slug}")))
+    config.write_text(f"c.DetailedKubeSpawner.failure_graces = {graces!r}\n")
+    assert main(["explain", "--config", str(config), str(stored)]) == 0
+    text = capsys.readouterr().out
+    message = seen.snapshot["message"]
+    if "did not finish" in message:
+        # that the time was over is nothing that the pod can tell
+        assert f"{seen.snapshot['start_id']}): starting\n" in text
+        assert message.partition(" seconds. ")[2] in text
+        return
+    lines = [line.strip() for line in text.splitlines()]
+    assert lines[0].endswith(f"(start {seen.snapshot['start_id']}): failed")
+    assert lines[1] == message
+    assert lines[2] == case.hint
+    assert all(line in lines for line in (case.log_tail or "").splitlines())
 
 
 def test_only_those_count_that_no_user_can_bring_about(failures: Failures) -> None:
