@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, ClassVar
 
 from jupyterhub.utils import format_exception
@@ -13,7 +13,7 @@ from jupyterhub.utils import format_exception
 from ._version import __version__
 from .gate import readiness_probe
 from .health import server_path
-from .hub import START_ID_ANNOTATION, HubKubeSpawner, NoticesHub, spawn_failure
+from .hub import START_ID_ANNOTATION, HubKubeSpawner, NoticesHub, save_state, spawn_failure
 from .models import ServerState, ServerStatus
 from .models.redaction import option_values
 from .pods import PodSettings, Verdict, judge
@@ -21,15 +21,14 @@ from .profiling import ProfilesMixin
 from .settings import DetailedTraits
 from .starting import Start
 
-# servers whose last status is kept after their spawner object is gone
-KEPT_STATUSES = 2000
+# key of what a start leaves in the spawner's state
+STATE_KEY = "detailedspawner"
+FAILED_KEY = "failed"
 
 
 class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner):
     """A KubeSpawner whose pod is followed, and whose status can be read at any time."""
 
-    # the last status of servers by (user, server), bounded; outlives the objects
-    last_statuses: ClassVar[OrderedDict[tuple[str, str], ServerStatus]] = OrderedDict()
     # called once, with the log, by the first spawner of a Hub
     at_first_spawner: ClassVar[list[Callable[[Any], object]]] = []
 
@@ -39,6 +38,8 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._detailed_start: Start | None = None
+        # why the last start failed, until the next one; the Hub keeps it with the state
+        self._last_failure: ServerStatus | None = None
         # False from the first moment of a start until all of it is done; None: not ours
         self._passed_gate: bool | None = None
         # a pod may exist though the watch has not shown it yet
@@ -60,7 +61,7 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
         """Return the present status of this server, in whichever state it is."""
         start = self._current_start()
         if start is None:
-            return self.last_statuses.get(self._status_key) or ServerStatus(
+            return self._last_failure or ServerStatus(
                 start_id=None, revision="0.0", state=ServerState.STOPPED, progress=0,
                 message="The server is stopped.",
             )  # fmt: skip
@@ -77,10 +78,6 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
         if start is not None:
             async for event in start.tracker.follow():
                 yield event
-
-    @property
-    def _status_key(self) -> tuple[str, str]:
-        return (self.user.name, self.name)
 
     def _state(self, start: Start) -> ServerState:
         if start.failed:
@@ -101,7 +98,10 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
         if error is not None and start.ended:
             # in what the Hub does itself before or after our part
             start.fail_late(format_exception(error)[0])
-            self._remember(start.status)
+            self._last_failure = start.status
+            with contextlib.suppress(Exception):
+                # the Hub has written the state before; a reader must not break
+                save_state(self)
             return ServerState.FAILED
         return start.state if not start.ended else ServerState.STOPPED
 
@@ -127,7 +127,7 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
             connects=self.health_enabled,
         )
         self._detailed_start = start
-        self.last_statuses.pop(self._status_key, None)
+        self._last_failure = None
         return start
 
     def user_secrets(self) -> tuple[str, ...]:
@@ -147,12 +147,6 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
         except Exception as error:  # KubeSpawner's own start tells what is wrong with it
             self.log.debug("Cannot tell the containers of %s yet: %r", self.log_name, error)
             return {"spec": {"containers": [{"name": self.main_container}]}}
-
-    def _remember(self, status: ServerStatus) -> None:
-        self.last_statuses[self._status_key] = status
-        self.last_statuses.move_to_end(self._status_key)
-        while len(self.last_statuses) > KEPT_STATUSES:
-            self.last_statuses.popitem(last=False)
 
     # --- what the pod says --------------------------------------------------------
 
@@ -231,6 +225,18 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
         view = judge(pod, settings=self._checked_settings(), now=time.time())
         has_address = isinstance(pod, dict) and bool((pod.get("status") or {}).get("podIP"))
         return view.verdict is Verdict.RUNNING and has_address
+
+
+def kept_failure(state: object) -> ServerStatus | None:
+    """Return what the saved state of a spawner tells of its last start, if that failed."""
+    kept = state.get(STATE_KEY) if isinstance(state, Mapping) else None
+    if not isinstance(kept, Mapping) or FAILED_KEY not in kept:
+        return None
+    try:
+        return ServerStatus.from_dict(kept[FAILED_KEY])
+    except ValueError:
+        # of another version, perhaps: then it is forgotten
+        return None
 
 
 def _get(container: Any, attribute: str, key: str) -> Any:

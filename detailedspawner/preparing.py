@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import html
 import inspect
 from typing import Any
@@ -12,18 +11,15 @@ from weakref import WeakKeyDictionary
 from traitlets import TraitError
 
 from .ending import record_of, to_spawn_error
-from .following import FollowingSpawner
+from .following import FAILED_KEY, STATE_KEY, FollowingSpawner, kept_failure
 from .hub import forgive_failure, save_state, spawn_error
-from .models import ServerStatus, StepStatus
+from .models import StepStatus
 from .models.text import clean
 from .preparation import Preparation, Preparing, Threads, check_preparations
 from .profiling import configured
 from .record import Outcome
 from .starting import Start
 
-# key of what a start leaves in the spawner's state
-STATE_KEY = "detailedspawner"
-FAILED_KEY = "failed"
 # one pool of threads for each Hub
 _threads: WeakKeyDictionary[asyncio.AbstractEventLoop, Threads] = WeakKeyDictionary()
 
@@ -131,7 +127,7 @@ class PreparingSpawner(FollowingSpawner):
         self._options_loaded = False
         start.end()
         if start.failed:
-            self._remember(start.status)
+            self._last_failure = start.status
             self._record(start, Outcome.FAILED)
         elif start.cancelled:
             self._record(start, Outcome.CANCELLED)
@@ -165,7 +161,7 @@ class PreparingSpawner(FollowingSpawner):
     def get_state(self) -> dict[str, Any]:
         """Return what the Hub keeps: of a start under way its id, of one that failed why."""
         state: dict[str, Any] = super().get_state()
-        failed = self.last_statuses.get(self._status_key)
+        failed = self._last_failure
         if self._interrupted is not None:
             state[STATE_KEY] = self._interrupted
         elif failed is not None:
@@ -179,11 +175,8 @@ class PreparingSpawner(FollowingSpawner):
         if isinstance(kept, dict) and isinstance(kept.get("start_id"), str):
             self._interrupted = kept
             self._passed_gate = False
-        elif isinstance(kept, dict) and FAILED_KEY in kept:
-            with contextlib.suppress(ValueError):
-                # of another version, perhaps: then it is forgotten
-                failed = ServerStatus.from_dict(kept[FAILED_KEY])
-                self.last_statuses.setdefault(self._status_key, failed)
+        else:
+            self._last_failure = kept_failure(state)
 
     def _save_pending(self, start: Start, deadline: float | None = None) -> None:
         """Keep in the database what a start needs that outlives this process."""

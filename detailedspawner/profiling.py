@@ -7,6 +7,7 @@ import inspect
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, ClassVar
 
 from slugify import slugify
@@ -24,6 +25,8 @@ KEPT_USERS = 500
 STATE_KEY = "stopped_at"
 
 Entries = list[dict[str, Any]]
+# a user's id, and when they were created
+UserKey = tuple[int, datetime | None]
 
 
 class ProfilesMixin:
@@ -33,7 +36,7 @@ class ProfilesMixin:
     """
 
     # what `profile_list` gave for each user, where it is a function
-    evaluated: ClassVar[OrderedDict[str, Entries]] = OrderedDict()
+    evaluated: ClassVar[OrderedDict[UserKey, Entries]] = OrderedDict()
 
     # what the user is told about the choices of the present start
     choice_warnings: tuple[StartWarning, ...] = ()
@@ -53,8 +56,10 @@ class ProfilesMixin:
         if inspect.isawaitable(listed):
             listed = await listed
         entries = initialised(listed or [], slugify)
-        self.evaluated[self.user.name] = entries
-        self.evaluated.move_to_end(self.user.name)
+        # a database may give the id of a removed user to a new one
+        key = (self.user.id, self.user.created)
+        self.evaluated[key] = entries
+        self.evaluated.move_to_end(key)
         while len(self.evaluated) > KEPT_USERS:
             self.evaluated.popitem(last=False)
         return entries

@@ -34,6 +34,8 @@ class DetailedKubeSpawner(PreparingSpawner):
     _early_route: str | None = None
     # told before the start was there, as it may be while the Hub looks for its servers
     _cancel_asked = False
+    # the poll that is under way
+    _polling: asyncio.Task[Any] | None = None
     # the Hub has the pod deleted, so its end is none of its own
     _asked_to_stop = False
 
@@ -254,7 +256,11 @@ class DetailedKubeSpawner(PreparingSpawner):
         if self._maybe_pod:
             # the watch may not have shown it yet; only stop() makes sure
             return None
-        code: int | None = await super().poll()
+        self._polling = asyncio.current_task()
+        try:
+            code: int | None = await super().poll()
+        finally:
+            self._polling = None
         if code is not None and self._interrupted is not None and self.pending == "check":
             start = self._begin(self._interrupted["start_id"])
             start.fail(
@@ -262,13 +268,15 @@ class DetailedKubeSpawner(PreparingSpawner):
             )
             start.end()
             self._interrupted = None
-            self._remember(start.status)
+            self._last_failure = start.status
         return code
 
     async def stop(self, now: bool = False) -> None:
         """Delete the pod, and return as soon as the watch shows that it is gone."""
-        # from here on the end of the pod is no failure
-        self._asked_to_stop = True
+        # a poll has what is left of a dead server cleared away
+        if self._polling is not asyncio.current_task() or not self._has_died():
+            # from here on the end of the pod is no failure
+            self._asked_to_stop = True
         self.detailed_status()
         await self.created_or_not()
         await self.watch_pods()
@@ -314,13 +322,25 @@ class DetailedKubeSpawner(PreparingSpawner):
         if inspect.isawaitable(hook):
             await hook
 
+    def _has_died(self) -> bool:
+        """Whether a server that ran has failed, not ended; keeps why, which its pod tells now."""
+        start = self._detailed_start
+        if start is None or self._passed_gate is False:
+            return False
+        problem = start.problem
+        if problem is None or problem.exit_code == 0:
+            return False
+        start.fail_late(None if start.view.verdict is Verdict.FAILED else problem.message)
+        self._last_failure = start.status
+        return True
+
     def _remember_death(self, start: Start) -> None:
         """Keep why a server died that had been running, if its pod has told."""
         # whatever readers have been shown since
         died = self._passed_gate is not False and not self._asked_to_stop
         if died and start.view.verdict is Verdict.FAILED:
             start.fail_late()
-            self._remember(start.status)
+            self._last_failure = start.status
 
 
 def _seconds(kept: object) -> float | None:

@@ -236,7 +236,6 @@ async def resthub(
     Configuration.set_default(configuration)
     monkeypatch.setattr(kubespawner_module, "load_config", lambda *_, **__: None)
     monkeypatch.setattr(HubKubeSpawner, "events_refused", set())
-    monkeypatch.setattr(DetailedKubeSpawner, "last_statuses", OrderedDict())
     monkeypatch.setattr(ProfilesMixin, "evaluated", OrderedDict())
     waiters = CountedNotifier()
     monkeypatch.setattr(NoticesHub, "hub_notifier", waiters)

@@ -8,11 +8,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from jupyterhub import orm
 from jupyterhub.handlers.base import BaseHandler
 from jupyterhub.spawner import Spawner
 from jupyterhub.user import User
 from kubernetes_asyncio.client import ApiException
 from kubespawner import KubeSpawner
+from sqlalchemy import create_engine, select
+from sqlalchemy.orm import Session
 from tornado import web
 
 from detailedspawner import hub
@@ -60,6 +63,23 @@ def test_the_hub_keeps_the_start_and_counts_failures_where_they_are_looked_for()
     assert "spawner._spawn_future = maybe_future(finish_user_spawn())" in source
     assert "self.settings['failure_count'] += 1" in source
     assert "failure_limit = spawner.consecutive_failure_limit" in source
+    assert '`settings["failure_count"]`' in hub.__doc__
+
+
+def test_the_hub_keeps_servers_in_the_columns_that_are_read() -> None:
+    names = {column.key for column in hub.SERVERS}
+    assert names <= {column.key for column in orm.Spawner.__table__.columns}
+    assert "`orm.Spawner`" in hub.__doc__
+    engine = create_engine("sqlite://")
+    orm.Base.metadata.create_all(engine)
+    kept = {"pod_name": "x", "a": {"b": {"c": 1}, "d": 2}}
+    with Session(engine) as session:
+        session.add(orm.Spawner(name="", state=kept, user_options={"profile": "x"}))
+        session.commit()
+        state, options = session.execute(select(hub.SERVERS.state, hub.SERVERS.user_options)).one()
+    engine.dispose()
+    assert hub.written("a", "b") in state
+    assert hub.written("profile") + '"x"' in options
 
 
 def test_kubespawner_creates_its_pod_through_the_method_that_is_replaced() -> None:

@@ -325,7 +325,8 @@ async def test_a_function_is_called_once_in_a_start(
         await spawner.load_user_options()
         assert calls == ["called"]
         assert spawner.profile_list is of_user
-        assert ProfilesMixin.evaluated["alice"][1]["slug"] == "old"
+        (evaluated,) = ProfilesMixin.evaluated.values()
+        assert evaluated[1]["slug"] == "old"
 
 
 def test_a_wrong_list_is_refused_when_it_is_configured() -> None:

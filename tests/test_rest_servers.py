@@ -423,8 +423,7 @@ async def test_namespaces_are_counted_in_few_queries(hub: RestHub) -> None:
 @pytest.mark.parametrize("dialect", [postgresql.dialect(), mysql.dialect()], ids=lambda d: d.name)
 def test_the_queries_are_such_as_other_databases_take(dialect: Any) -> None:
     wanted = rows.Wanted(
-        users=["a"], profile="x", default_profile=True, only=[1],
-        also_keys=[("a", "b")], never=[2], never_keys=[("c", "d")],
+        users=["a"], profile="x", default_profile=True, only=[1], never=[2], failed=False,
     )  # fmt: skip
     scope = {"user": {"a"}, "group": {"g"}, "server": {"a/b"}}
     profile = rows._has_profile("x", True)

@@ -20,6 +20,7 @@ from traitlets.config import Config
 from detailedspawner import DetailedKubeSpawner
 from detailedspawner.demo.api import make_app
 from detailedspawner.demo.store import Store
+from detailedspawner.following import kept_failure
 from detailedspawner.hub import START_ID_ANNOTATION, HubKubeSpawner
 from detailedspawner.hub.noticing import FLAGS
 from detailedspawner.probe import close_session
@@ -27,6 +28,7 @@ from detailedspawner.record import read_line
 from detailedspawner.spawner import NOWHERE
 
 READY = {"type": "Ready", "status": "True"}
+HELPER = {"name": "helper", "image": "helper:1"}
 RUNNING = {"running": {"startedAt": "2025-11-30T12:00:00Z"}}
 
 
@@ -128,7 +130,12 @@ async def make(cluster: Cluster) -> AsyncIterator[Make]:
             public_host="http://hub", url="http://hub", base_url="/hub/", api_url="http://hub/api"
         )
         user = SimpleNamespace(
-            name="alice", id=1, url="/user/alice/", escaped_name="alice", settings={}
+            name="alice",
+            id=1,
+            created=None,
+            url="/user/alice/",
+            escaped_name="alice",
+            settings={},
         )
         values = {"namespace": "ns", "start_timeout": 30, "image": "lab:1", "health_enabled": False}
         values.update(traits)
@@ -365,7 +372,6 @@ async def test_the_last_failure_outlives_the_hub(cluster: Cluster, make: Make) -
     await before.run_post_stop_hook()
     state = json.loads(json.dumps(before.get_state()))
     failed = before.detailed_status()
-    before.last_statuses.clear()
     after = make()
     after.load_state(state)
     assert after.detailed_snapshot() == failed.to_dict()
@@ -710,7 +716,9 @@ async def test_a_start_that_fails_before_its_own_part_tells_why(
     spawner._spawn_pending = False
     status = spawner.detailed_status()
     assert (status.state.value, status.message) == ("failed", "no groups")
-    assert spawner.last_statuses["alice", ""] == status
+    kept = kept_failure(spawner.get_state())
+    assert kept is not None
+    assert kept.to_dict() == status.to_dict()
 
 
 async def test_a_missing_file_of_certificates_locks_nobody_out(
@@ -733,6 +741,55 @@ async def test_a_start_that_had_no_pod_yet_was_interrupted(cluster: Cluster, mak
     status = spawner.detailed_status()
     assert (status.state.value, status.start_id) == ("failed", "abc")
     assert "interrupted" in status.message
+
+
+KILLED = {"exitCode": 137, "reason": "OOMKilled"}
+
+
+@pytest.mark.parametrize("name", ["notebook", "lab"])
+@pytest.mark.parametrize(
+    ("phase", "ended", "told"),
+    [
+        ("Failed", KILLED, "needed more memory"),
+        # another container goes on, or this one would be started again
+        ("Running", KILLED, "needed more memory"),
+        ("Running", {"exitCode": 3, "reason": "Error"}, "exit code 3"),
+        # the user has shut it down from within
+        ("Succeeded", {"exitCode": 0, "reason": "Completed"}, None),
+        ("Running", {"exitCode": 0, "reason": "Completed"}, None),
+    ],
+)
+async def test_the_end_of_the_main_container_is_the_end_of_the_server(
+    cluster: Cluster, make: Make, name: str, phase: str, ended: dict[str, Any], told: str | None
+) -> None:
+    def rename(_: Any, pod: Any) -> Any:
+        pod.spec.containers[0].name = name
+        return pod
+
+    spawner = make(main_container=name, modify_pod_hook=rename, extra_containers=[HELPER])
+    assert spawner.planned_pod()["spec"]["containers"][0]["name"] == name
+    start = await started(cluster, spawner)
+    cluster.move()
+    await start
+    spawner.add_poll_callback(lambda: None)
+    assert await spawner.poll() is None
+
+    def end(pod: dict[str, Any]) -> None:
+        pod["status"].update(phase=phase, conditions=[{"type": "Ready", "status": "False"}])
+        for status in pod["status"]["containerStatuses"]:
+            if status["name"] == name:
+                status.update(ready=False, state={"terminated": ended})
+
+    cluster.store.update("pods", "ns", "jupyter-alice", end)
+    code = ended["exitCode"]
+    await until(lambda: spawner._detailed_start.problem is not None)
+    # the Hub's stop looks once more, when the pod is gone
+    assert await spawner.poll() == code
+    assert cluster.pod() is None
+    assert await spawner.poll() == 1
+    await spawner.run_post_stop_hook()
+    kept = kept_failure(spawner.get_state())
+    assert (kept is None) if told is None else (kept is not None and told in kept.message)
 
 
 @pytest.mark.parametrize("read_meanwhile", [False, True])
@@ -758,6 +815,7 @@ async def test_why_a_running_server_died_stays_readable(
         spawner.detailed_status()
     await spawner.run_post_stop_hook()
     spawner._stop_pending = False
-    status = spawner.last_statuses["alice", ""]
+    status = kept_failure(spawner.get_state())
+    assert status is not None
     assert status.state.value == "failed"
     assert "memory" in status.message

@@ -19,10 +19,15 @@ Each of them is named here with the reason why no public part will do, and
 - `Spawner._spawn_pending`, `_stop_pending`, `_check_pending`, `_rename_pending`: what
   the Hub is doing with a server; it tells nobody when they change.
 - `User._delete_spawner`: removes what a named server keeps, as the Hub does.
+- `settings["failure_count"]` of a handler: JupyterHub 5 counts a user's mistake like a failure
+  of its own, so it is counted back.
+- The columns of `orm.Spawner` and how its JSON is written: lists of thousands of servers are
+  found by one query.
 """
 
 from __future__ import annotations
 
+from .columns import SERVERS, written
 from .errors import spawn_error, status_of
 from .kubespawner import START_ID_ANNOTATION, HubKubeSpawner
 from .noticing import NoticesHub, server_key
@@ -37,6 +42,7 @@ from .servers import (
 
 __all__ = [
     "COUNTS_MISTAKES",
+    "SERVERS",
     "START_ID_ANNOTATION",
     "HubKubeSpawner",
     "NoticesHub",
@@ -48,4 +54,5 @@ __all__ = [
     "spawn_failure",
     "spawn_future",
     "status_of",
+    "written",
 ]

@@ -22,6 +22,9 @@ from .errors import status_of
 
 START_ID_ANNOTATION = "detailedspawner/start-id"
 
+# how KubeSpawner calls the container that runs the server
+KUBESPAWNERS_CONTAINER = "notebook"
+
 FOLLOWING = {"pods": FollowingPodReflector, "events": FollowingEventReflector}
 
 
@@ -33,6 +36,8 @@ class HubKubeSpawner(KubeSpawner):  # type: ignore[misc]  # kubespawner has no t
     reflector_pool: ClassVar[ReflectorPool] = ReflectorPool(reflectors)
     notifier: ClassVar[Notifier] = Notifier()
     events_refused: ClassVar[set[Any]] = set()
+    # how `modify_pod_hook` may call the container that runs the server
+    main_container: str = KUBESPAWNERS_CONTAINER
     # the request to create the pod, while or after it is under way
     create_call: asyncio.Future[Any] | None = None
 
@@ -98,10 +103,11 @@ class HubKubeSpawner(KubeSpawner):  # type: ignore[misc]  # kubespawner has no t
     def planned_pod(self) -> dict[str, Any]:
         """Return a pod with the containers and volumes that the next one will have.
 
-        From the configuration alone, so it is there before the pod is; what
-        `modify_pod_hook` changes is not known yet.
+        From the configuration alone, so it is there before the pod is; of what
+        `modify_pod_hook` changes only the name of the main container is known yet.
         """
-        spec: dict[str, Any] = {"containers": [{"name": "notebook", "image": str(self.image)}]}
+        main = {"name": self.main_container, "image": str(self.image)}
+        spec: dict[str, Any] = {"containers": [main]}
         for key, model, configured in (
             ("initContainers", V1Container, self.init_containers),
             ("containers", V1Container, self.extra_containers),
@@ -149,6 +155,25 @@ class HubKubeSpawner(KubeSpawner):  # type: ignore[misc]  # kubespawner has no t
             await KubeSpawner.stop(self, True)
             return False
         return True
+
+    async def poll(self) -> int | None:
+        """Return None while a server runs or may come to, else its exit code.
+
+        KubeSpawner looks at the container `notebook`, whatever the main one is called.
+        """
+        code: int | None = await super().poll()
+        if code is not None or self.main_container == KUBESPAWNERS_CONTAINER:
+            return code
+        status = (self.current_pod() or {}).get("status") or {}
+        if status.get("phase") == "Pending":
+            return None
+        for container in status.get("containerStatuses") or ():
+            ended = (container.get("state") or {}).get("terminated")
+            if container.get("name") == self.main_container and ended is not None:
+                if self.delete_stopped_pods:
+                    await self.stop(now=True)
+                return int(ended.get("exitCode") or 0)
+        return None
 
     async def created_or_not(self) -> None:
         """Wait for a request to create the pod that a cancelled start has left behind.

@@ -27,7 +27,7 @@ from ..profilelists import (
     initialised,
     options_of,
 )
-from ..profiling import ProfilesMixin, configured
+from ..profiling import ProfilesMixin, UserKey, configured
 from .profiles import labels, message, picture, pod_metadata
 
 SHOWN_LENGTH = 200
@@ -46,11 +46,11 @@ class Catalog:
         entries = self._shared or ()
         return next((entry["slug"] for entry in entries if entry.get("default")), None)
 
-    def entries(self, user_name: str, spawner: Any) -> Entries | None:
+    def entries(self, user_key: UserKey, spawner: Any) -> Entries | None:
         """Return the profiles of a user; None where a function that was not called knows them."""
         listed = getattr(spawner, "profile_list", self._listed)
         if callable(listed):
-            return ProfilesMixin.evaluated.get(user_name)
+            return ProfilesMixin.evaluated.get(user_key)
         # a hook may have given this spawner profiles of its own
         return self._shared if listed == self._listed else _initialised(listed)
 

@@ -66,44 +66,38 @@ class Servers:
         return found, total
 
     def _wanted(self, filters: Filters) -> Wanted:
-        only, also, never, never_keys = self._by_state(filters.states)
+        only, never, failed = self._by_state(filters.states)
         return Wanted(
             users=filters.users,
             profile=filters.profile,
             default_profile=filters.profile is not None
             and filters.profile == self._catalog.default,
             only=only,
-            also_keys=also,
             never=never,
-            never_keys=never_keys,
+            failed=failed,
         )
 
-    def _by_state(self, states: Collection[ServerState]) -> tuple[Any, Any, Any, Any]:
-        """Tell which servers are in some states: only spawner objects and what is kept know."""
+    def _by_state(
+        self, states: Collection[ServerState]
+    ) -> tuple[Collection[int] | None, Collection[int], bool | None]:
+        """Tell which servers are in some states: their objects know, else the database."""
+        stopped, failed = ServerState.STOPPED in states, ServerState.FAILED in states
         if not states:
-            return None, (), (), ()
+            return None, (), None
         fits = {number: spawner_state(one) in states for number, one in self._live.items()}
-        live_keys = {(one.user.name, one.name) for one in self._live.values()}
-        kept = {
-            key: status.state in states
-            for key, status in DetailedKubeSpawner.last_statuses.items()
-            if key not in live_keys
-        }
-        if ServerState.STOPPED in states:
-            never = [number for number, fit in fits.items() if not fit]
-            return None, (), never, [key for key, fit in kept.items() if not fit]
         only = [number for number, fit in fits.items() if fit]
-        return only, [key for key, fit in kept.items() if fit], (), ()
+        never = [number for number, fit in fits.items() if not fit]
+        if not (stopped or failed):
+            return only, (), None
+        # without an object a server is one or the other
+        return (None, never, None) if stopped and failed else (only, never, failed)
 
     def _server(self, row: Row) -> Server:
         spawner = self._live.get(row.id)
         never = not row.state
-        if spawner is None:
-            status = row_status(row.user, row.name, never=never)
-        else:
-            status = spawner_status(spawner, never=never)
+        status = row_status(row.state) if spawner is None else spawner_status(spawner, never=never)
         paused = status.state in PAUSED and not (spawner is not None and spawner.active)
-        entries = self._catalog.entries(row.user, spawner)
+        entries = self._catalog.entries(row.user_key, spawner)
         chosen = Chosen(entries, row.user_options)
         url, progress_url = self._urls(row)
         return Server(

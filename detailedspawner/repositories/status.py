@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..following import kept_failure
 from ..models import ServerState, ServerStatus
 from ..spawner import DetailedKubeSpawner
 
@@ -31,7 +33,7 @@ def server_status(user: Any, server_name: str) -> ServerStatus | None:
         return spawner_status(spawner, never=row is not None and not row.state)
     if server_name in user.orm_spawners:
         row = user.orm_spawners[server_name]
-        return row_status(user.name, server_name, never=not row.state)
+        return row_status(row.state or {})
     return None
 
 
@@ -48,10 +50,10 @@ def spawner_status(spawner: Any, *, never: bool = False) -> ServerStatus:
     return status
 
 
-def row_status(user_name: str, server_name: str, *, never: bool) -> ServerStatus:
-    """Return the status of a server that is only in the Hub's database."""
-    kept = DetailedKubeSpawner.last_statuses.get((user_name, server_name))
-    return kept or bare(ServerState.STOPPED, NEVER_STARTED_MESSAGE if never else STOPPED_MESSAGE)
+def row_status(state: Mapping[str, Any]) -> ServerStatus:
+    """Return the status of a server that is only in the Hub's database, with this state."""
+    message = STOPPED_MESSAGE if state else NEVER_STARTED_MESSAGE
+    return kept_failure(state) or bare(ServerState.STOPPED, message)
 
 
 def spawner_state(spawner: Any) -> ServerState:
