@@ -83,6 +83,15 @@ class Kubernetes:
             path = path.replace(self.namespace, f"{self.namespace}-{beside}", 1)
         self.client.post(path, json=body).raise_for_status()
 
+    def label_node(self, label: str, value: str | None) -> None:
+        """Give the first node a label; None takes it away."""
+        name = self.client.get("/api/v1/nodes").json()["items"][0]["metadata"]["name"]
+        self.client.patch(
+            f"/api/v1/nodes/{name}",
+            json={"metadata": {"labels": {label: value}}},
+            headers={"Content-Type": "application/merge-patch+json"},
+        ).raise_for_status()
+
     def get(self, kind: str, name: str) -> dict[str, Any] | None:
         """Return an object, None when there is none."""
         answer = self.client.get(self.path(kind, name))

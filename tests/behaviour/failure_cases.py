@@ -13,6 +13,7 @@ a real Kubernetes.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +47,7 @@ class Failing:
     before: Callable[..., None] | None = None
     when: Callable[[dict[str, Any]], bool] | None = None
     meanwhile: Callable[..., None] | None = None
+    undo: Callable[..., None] | None = None
     real: bool = False
     # with the graces that everybody has
     patient: bool = False
@@ -72,6 +74,21 @@ def with_claim(name: str, **more: Any) -> dict[str, Any]:
         "volume_mounts": [{"name": "home", "mountPath": "/data"}],
         **more,
     }
+
+
+def volume(name: str) -> tuple[tuple[str, Object], ...]:
+    """Return a claim that one pod at a time may use, and its volume."""
+    modes, whole = ["ReadWriteOncePod"], f"$NAMESPACE-{name}"
+    spec = {
+        "accessModes": modes,
+        "capacity": {"storage": "1Mi"},
+        "hostPath": {"path": "/mnt"},
+        "persistentVolumeReclaimPolicy": "Retain",
+    }
+    return (
+        claim(name, accessModes=modes, storageClassName="", volumeName=whole),
+        ("persistentvolumes", {"metadata": {"name": whole}, "spec": spec}),
+    )
 
 
 def holder(name: str) -> tuple[str, Object]:
@@ -277,24 +294,7 @@ FAILURES: dict[str, Failing] = {
         "“Preparing storage” did not finish: it took more than 8 seconds. "
         "Your storage is in use by another server.",
         objects=(
-            claim(
-                "suite-used",
-                accessModes=["ReadWriteOncePod"],
-                storageClassName="",
-                volumeName="$NAMESPACE-used",
-            ),
-            (
-                "persistentvolumes",
-                {
-                    "metadata": {"name": "$NAMESPACE-used"},
-                    "spec": {
-                        "accessModes": ["ReadWriteOncePod"],
-                        "capacity": {"storage": "1Mi"},
-                        "hostPath": {"path": "/mnt"},
-                        "persistentVolumeReclaimPolicy": "Retain",
-                    },
-                },
-            ),
+            *volume("suite-used"),
             holder("suite-used"),
         ),
         before=wait_for_holder("suite-used"),
@@ -425,6 +425,17 @@ BESIDE = {
     "limits": {},
     "restricted": {"pod-security.kubernetes.io/enforce": "restricted"},
 }
+
+
+def filled(value: Any, namespace: str) -> Any:
+    """Return a value with the names of the run put into all of its texts."""
+    if isinstance(value, str):
+        return string.Template(value).safe_substitute(NAMESPACE=namespace)
+    if isinstance(value, dict):
+        return {key: filled(item, namespace) for key, item in value.items()}
+    if isinstance(value, list):
+        return [filled(item, namespace) for item in value]
+    return value
 
 
 def profile(case: Failing, namespace: str) -> dict[str, Any]:

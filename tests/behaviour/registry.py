@@ -1,4 +1,4 @@
-"""Makes an image that takes a while to pull, in the registry of the test images."""
+"""Makes images in the registry of the test images: one takes a while to pull, others come late."""
 
 from __future__ import annotations
 
@@ -62,3 +62,31 @@ def push_slow_image(registry_of: str, base: str, target: str) -> None:
         client.put(
             f"/{name}/manifests/{tag}", json=manifest, headers={"Content-Type": MANIFEST}
         ).raise_for_status()
+
+
+def copy_image(source: str, target: str) -> None:
+    """Push an image of the registry under another name."""
+    name, _, tag = source.partition("/")[2].partition(":")
+    new_name, _, new_tag = target.partition("/")[2].partition(":")
+    with _client(source) as client:
+        answer = client.get(f"/{name}/manifests/{tag}", headers={"Accept": MANIFEST})
+        manifest: dict[str, Any] = answer.raise_for_status().json()
+        for blob in (manifest["config"], *manifest["layers"]):
+            client.post(f"/{new_name}/blobs/uploads/?mount={blob['digest']}&from={name}")
+        client.put(
+            f"/{new_name}/manifests/{new_tag}", json=manifest, headers={"Content-Type": MANIFEST}
+        ).raise_for_status()
+
+
+def remove_image(image: str) -> None:
+    """Remove an image from the registry."""
+    name, _, tag = image.partition("/")[2].partition(":")
+    with _client(image) as client:
+        answer = client.head(f"/{name}/manifests/{tag}", headers={"Accept": MANIFEST})
+        digest = answer.headers.get("Docker-Content-Digest")
+        if digest:
+            client.delete(f"/{name}/manifests/{digest}").raise_for_status()
+
+
+def _client(image: str) -> httpx.Client:
+    return httpx.Client(base_url=f"http://{image.partition('/')[0]}/v2", timeout=60)

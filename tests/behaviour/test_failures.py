@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
 import string
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,116 +15,23 @@ from detailedspawner.cli import main
 from detailedspawner.record import read_line
 
 from .cluster import Kubernetes
-from .failure_cases import BESIDE, FAILURES, Failing, profile
-from .hub import Hub, eventually, running_hub
-from .recorder import Recorder
-
-# most of them only wait
-AT_ONCE = 12
-
-
-def marked(cases: dict[str, Failing]) -> list[Any]:
-    """Return the cases as parameters; some need a real cluster."""
-    return [
-        pytest.param(slug, marks=[pytest.mark.cluster] if case.real else [])
-        for slug, case in cases.items()
-    ]
-
+from .failure_cases import FAILURES, Failing, profile
+from .hub import eventually
+from .troubled import Troubled, marked, troubled
 
 EVERY = marked(FAILURES)
-
-
-@dataclass
-class Seen:
-    """What was seen of one start."""
-
-    events: list[dict[str, Any]] = field(default_factory=list)
-    seconds: float = 0
-    snapshot: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def last(self) -> dict[str, Any]:
-        """The event that ended the stream."""
-        return self.events[-1]
-
-
-class Failures:
-    """All cases, started side by side the first time that one is asked for."""
-
-    def __init__(self, hub: Hub, kubernetes: Kubernetes, recorder: Recorder) -> None:
-        self.hub, self.kubernetes, self.recorder = hub, kubernetes, recorder
-        chosen = {s: c for s, c in FAILURES.items() if real() or not c.real}
-        self._everywhere: list[str] = []
-        self._pool = ThreadPoolExecutor(AT_ONCE)
-        self._seen: dict[str, Future[Seen]] = {
-            slug: self._pool.submit(self._run, slug, case) for slug, case in chosen.items()
-        }
-
-    def __getitem__(self, slug: str) -> Seen:
-        return self._seen[slug].result(600)
-
-    def all(self) -> dict[str, Seen]:
-        """Wait for all of them."""
-        return {slug: self[slug] for slug in self._seen}
-
-    def _run(self, slug: str, case: Failing) -> Seen:
-        seen, user, done = Seen(), f"fail-{slug}", False
-        for kind, body in case.objects:
-            self._create(kind, body, case.beside)
-        if case.before:
-            case.before(self.kubernetes)
-        began = time.monotonic()
-        self.hub.start(user, slug)
-        for event in self.hub.stream(user):
-            seen.events.append(event)
-            if case.when and not done and case.when(event.get("status") or {}):
-                done = True
-                assert case.meanwhile is not None
-                case.meanwhile(self.kubernetes, user)
-        seen.seconds = time.monotonic() - began
-        seen.snapshot = self.hub.snapshot(user)
-        return seen
-
-    def _create(self, kind: str, body: dict[str, Any], beside: str) -> None:
-        """Create an object that a case needs, in its namespace or for the whole cluster."""
-        kubernetes, named = self.kubernetes, json.dumps(body)
-        body = json.loads(string.Template(named).safe_substitute(NAMESPACE=kubernetes.namespace))
-        if kind == "persistentvolumes":
-            self._everywhere.append(f"/api/v1/{kind}/{body['metadata']['name']}")
-            kubernetes.client.post(f"/api/v1/{kind}", json=body).raise_for_status()
-        else:
-            kubernetes.create(kind, body, beside)
-
-    def close(self) -> None:
-        """Wait for those still going."""
-        self._pool.shutdown(cancel_futures=True)
-        for path in self._everywhere:
-            self.kubernetes.client.delete(path)
-
-
-def real() -> bool:
-    """Whether the cluster is a real one."""
-    return bool(os.environ.get("KUBECONFIG"))
 
 
 @pytest.fixture(scope="module")
 def failures(
     kubernetes: Kubernetes, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Failures]:
+) -> Iterator[Troubled]:
     """What was seen of each case, on one Hub."""
-    folder = tmp_path_factory.mktemp("failures")
-    config = Path(__file__).with_name("failure_hub.py")
-    with contextlib.ExitStack() as stack:
-        for suffix, labels in BESIDE.items():
-            stack.enter_context(kubernetes.namespace_beside(suffix, labels))
-        recorder = stack.enter_context(contextlib.closing(Recorder(kubernetes)))
-        hub = stack.enter_context(running_hub(kubernetes, config, folder))
-        failures = Failures(hub, kubernetes, recorder)
-        stack.callback(failures.close)
-        yield failures
+    with troubled(kubernetes, tmp_path_factory.mktemp("failures"), FAILURES) as found:
+        yield found
 
 
-def expected(case: Failing, failures: Failures, slug: str) -> re.Pattern[str]:
+def expected(case: Failing, failures: Troubled, slug: str) -> re.Pattern[str]:
     """Return what the message must be."""
     if isinstance(case.message, re.Pattern):
         return case.message
@@ -138,7 +40,7 @@ def expected(case: Failing, failures: Failures, slug: str) -> re.Pattern[str]:
 
 
 @pytest.mark.parametrize("slug", EVERY)
-def test_it_ends_in_time_with_its_exact_message(failures: Failures, slug: str) -> None:
+def test_it_ends_in_time_with_its_exact_message(failures: Troubled, slug: str) -> None:
     case, seen = FAILURES[slug], failures[slug]
     assert seen.last.get("failed") is True
     message = seen.snapshot["message"]
@@ -150,7 +52,7 @@ def test_it_ends_in_time_with_its_exact_message(failures: Failures, slug: str) -
 
 
 @pytest.mark.parametrize("slug", EVERY)
-def test_its_state_is_failed_only_at_the_end(failures: Failures, slug: str) -> None:
+def test_its_state_is_failed_only_at_the_end(failures: Troubled, slug: str) -> None:
     seen = failures[slug]
     states = [event["status"]["state"] for event in seen.events if "status" in event]
     assert set(states[:-1]) <= {"starting", "failed"}
@@ -162,13 +64,13 @@ TAILS = [slug for slug, case in FAILURES.items() if case.log_tail]
 
 
 @pytest.mark.parametrize("slug", TAILS)
-def test_the_end_of_its_log_is_shown(failures: Failures, slug: str) -> None:
+def test_the_end_of_its_log_is_shown(failures: Troubled, slug: str) -> None:
     tails = [container["log_tail"] for container in failures[slug].snapshot["containers"]]
     assert FAILURES[slug].log_tail in tails
 
 
 @pytest.mark.parametrize("slug", EVERY)
-def test_its_record_says_whose_fault_it_is(failures: Failures, slug: str) -> None:
+def test_its_record_says_whose_fault_it_is(failures: Troubled, slug: str) -> None:
     seen = failures[slug]
     records = map(read_line, failures.hub.log.read_text().splitlines())
     own = [r for r in records if r and r["start_id"] == seen.snapshot["start_id"]]
@@ -181,7 +83,7 @@ EXPLAINED = marked({slug: case for slug, case in FAILURES.items() if case.explai
 
 @pytest.mark.parametrize("slug", EXPLAINED)
 def test_the_stored_pod_is_explained_in_the_same_words(
-    failures: Failures,
+    failures: Troubled,
     slug: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -210,13 +112,13 @@ def test_the_stored_pod_is_explained_in_the_same_words(
     assert all(line in lines for line in (case.log_tail or "").splitlines())
 
 
-def test_only_those_count_that_no_user_can_bring_about(failures: Failures) -> None:
+def test_only_those_count_that_no_user_can_bring_about(failures: Troubled) -> None:
     ended = failures.all()
     answer = failures.hub.client.get("/suite/failures").raise_for_status()
     assert answer.json() == sum(FAILURES[slug].counts for slug in ended)
 
 
-def test_no_pod_is_left(failures: Failures) -> None:
+def test_no_pod_is_left(failures: Troubled) -> None:
     failures.all()
 
     def gone() -> bool:
