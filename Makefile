@@ -2,6 +2,8 @@
 VENV ?= .venv
 PORT ?= 8000
 export VENV PORT
+# A file's tests share a Hub, so a file stays together.
+PYTEST = python -m pytest -n logical --maxprocesses 4 --dist loadfile
 
 .PHONY: demo test test-all lint clean
 
@@ -10,11 +12,11 @@ demo: ## A Hub with an embedded stand-in for a cluster on http://127.0.0.1:$(POR
 
 test: ## The tests that need neither a cluster nor root
 	@scripts/environment test
-	@env -u KUBECONFIG PATH="$(abspath $(VENV))/bin:$$PATH" python -m pytest -m "not smoke and not slow"
+	@env -u KUBECONFIG PATH="$(abspath $(VENV))/bin:$$PATH" $(PYTEST) -m "not smoke and not slow"
 
 test-all: ## Those that take minutes as well: every way and phase of a cancel, restarts, crowds
 	@scripts/environment test
-	@env -u KUBECONFIG SUITE_ALL=1 PATH="$(abspath $(VENV))/bin:$$PATH" python -m pytest -m "not smoke"
+	@env -u KUBECONFIG SUITE_ALL=1 PATH="$(abspath $(VENV))/bin:$$PATH" $(PYTEST) -m "not smoke"
 
 lint: ## Format, lint, types and layers
 	@scripts/environment lint

@@ -93,7 +93,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("row", WRONG, ids=lambda row: f"{row['why']}: {row['value']!r:.60}")
+@pytest.mark.parametrize("row", WRONG, ids=lambda row: row["why"])
 @pytest.mark.parametrize("kind", [ValueError, TraitError])
 def test_wrong_entries_are_named(row: dict[str, Any], kind: type[Exception]) -> None:
     with pytest.raises(kind, match=row["why"]) as caught:
