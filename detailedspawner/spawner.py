@@ -178,6 +178,7 @@ class DetailedKubeSpawner(PreparingSpawner):
         if self._passed_gate is False and start is not None and not start.failed:
             self._passed_gate = True
             self._record(start, Outcome.READY)
+            start.use()
         self._early_route = None
         self._preparing = None
         super().add_poll_callback(callback, *args, **kwargs)

@@ -47,6 +47,8 @@ class Start:
         self.tracker = StatusTracker(self.id)
         self.state = ServerState.STARTING
         self.ended = False
+        # all of the start is done, whatever readers have been shown since
+        self.in_use = False
         # of which kind a failure is, whether it is the user's to mend, and whether it counts
         # toward the Hub's limit of failures in a row
         self.category = "error"
@@ -197,6 +199,11 @@ class Start:
             self.state = state
             self.refresh()
 
+    def use(self) -> None:
+        """Take that the server is in use: how it ends is no failure of its start any more."""
+        self.in_use = True
+        self.become(ServerState.RUNNING)
+
     def end(self) -> None:
         """Take that the start is over; its readers are told no more."""
         self.ended = True
@@ -264,7 +271,7 @@ class Start:
             # what happens to the pod afterwards is the clean-up, not the cause
             return
         self.view = self._judge(gone)
-        starting = self.state is ServerState.STARTING
+        starting = self.state is ServerState.STARTING and not self.in_use
         if starting and self.view.verdict is Verdict.STOPPING:
             # whoever deletes the pod of a start, it was not its user
             self.view = self._judge(gone=True)

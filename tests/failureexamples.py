@@ -357,7 +357,7 @@ EXAMPLES: dict[str, Example] = {
     "shutdown": Example("Terminated", "gone", "was shut down", over("Terminated", "shutdown")),
     "DeadlineExceeded": Example("DeadlineExceeded", "gone", "is over", over("DeadlineExceeded")),
     "NodeLost": Example("NodeLost", "gone", "does not answer any more", over("NodeLost")),
-    "PodFailed": Example("PodFailed", "gone", "ended before it", make_pod(phase="Failed")),
+    "PodFailed": Example("PodFailed", "gone", "The server has ended", make_pod(phase="Failed")),
     "Terminating": Example(
         "Terminating", "gone", "is being stopped", deleted(make_pod(running("notebook")))
     ),

@@ -104,9 +104,21 @@ async def test_a_pod_that_somebody_deletes_was_removed_and_is_not_being_stopped(
     deleted["metadata"]["deletionTimestamp"] = "2025-11-30T12:01:00Z"
     start.observe(deleted)
     assert start.failed
-    assert start.status.message == "The server was removed from the cluster before it was ready."
+    assert start.status.message == "The server was removed from the cluster."
     assert start.hint == "Start it again. If it happens again, tell the administrator."
     assert ("Git clone", "failed") in steps(start)
+
+
+async def test_the_end_of_a_server_in_use_is_no_failed_start(start: Start) -> None:
+    start.observe(pod(DONE, RUNNING))
+    start.all_else_done()
+    start.end()
+    start.use()
+    assert start.status.state is ServerState.RUNNING
+    # as the Hub says while nobody has asked since the start
+    start.state = ServerState.STARTING
+    start.observe(pod(DONE, DONE) | {"status": {"phase": "Succeeded"}})
+    assert not start.failed
 
 
 DECIDES = [

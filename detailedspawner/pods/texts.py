@@ -198,7 +198,7 @@ _TEXTS = {
     ),
     "crash.unknown": Text("The {container} keeps stopping.", "Its log tells more."),
     "ended": Text(
-        "The {container} ended by itself (exit code 0) before it could be used.",
+        "The {container} ended by itself (exit code 0).",
         "Its start command must keep running. Check the image and the command.",
     ),
     "helper.ended": Text(
@@ -236,10 +236,10 @@ _TEXTS = {
     "shutdown": Text("The machine of your server was shut down.", "Start it again."),
     "DeadlineExceeded": Text("The time that this server may run is over.", "Start it again."),
     "NodeLost": Text("The machine of your server does not answer any more.", "Start it again."),
-    "PodFailed": Text("The server ended before it was ready.", "Start it again."),
+    "PodFailed": Text("The server has ended.", "Start it again."),
     "Terminating": Text("The server is being stopped."),
     "gone": Text(
-        "The server was removed from the cluster before it was ready.",
+        "The server was removed from the cluster.",
         "Start it again. If it happens again, tell the administrator.",
     ),
     # Creation

@@ -377,7 +377,7 @@ FAILURES: dict[str, Failing] = {
     # --- pods that somebody ends
     "deleted-by-another": Failing(
         {"init_containers": [container("clone", "sleep 60")]},
-        "The server was removed from the cluster before it was ready.",
+        "The server was removed from the cluster.",
         hint="Start it again. If it happens again, tell the administrator.",
         when=executing("Clone"),
         meanwhile=delete_pod,
