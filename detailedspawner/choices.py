@@ -93,6 +93,20 @@ def refusal(entries: Entries, user_options: object) -> str | None:
     return what_is_wrong(select(entries, user_options).started, entries)
 
 
+def overrides(entries: Entries, user_options: object) -> list[Mapping[str, Any]]:
+    """Return what the started profile and its choices set on the spawner, in their order."""
+    started = select(entries, user_options).started
+    entry = entry_of(entries, started.get(PROFILE))
+    if entry is None:
+        return []
+    chosen = [entry]
+    for name, option in options_of(entry).items():
+        choice = choices_of(option).get(started.get(name) or default_choice(option) or "")
+        chosen += [choice] if choice and not started.get(name + UNLISTED) else []
+    found = (item.get("kubespawner_override") for item in chosen)
+    return [item for item in found if isinstance(item, Mapping)]
+
+
 def offered(entries: Entries) -> list[dict[str, Any]]:
     """Return the entries as a form shows them: nothing hidden, and what is deprecated says so."""
     shown = [_offered(entry) for entry in entries if not entry.get("hidden")]

@@ -23,6 +23,20 @@ NAMES = {
 }
 
 
+# what is longer means never, and has a word of its own
+MOST_SECONDS = 1e9
+
+
+class Seconds(Float[Any, Any]):
+    """A number of seconds; True is none."""
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        """Refuse what traitlets takes for a number, or cannot turn into one."""
+        if isinstance(value, bool) or (isinstance(value, int) and abs(value) > MOST_SECONDS):
+            self.error(obj, value)
+        return super().validate(obj, value)
+
+
 class HealthTraits(Configurable):
     """How a server is asked whether it answers, each also per profile."""
 
@@ -44,7 +58,7 @@ class HealthTraits(Configurable):
         It must be one that answers without a login or with a redirect to one.
         """,
     )
-    health_interval = Float(
+    health_interval = Seconds(
         1.0,
         config=True,
         help="""
@@ -54,7 +68,7 @@ class HealthTraits(Configurable):
         is found at once; these quick looks can make it healthy, not unhealthy.
         """,
     )
-    health_timeout = Float(
+    health_timeout = Seconds(
         5.0,
         config=True,
         help="""

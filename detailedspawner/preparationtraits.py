@@ -41,6 +41,6 @@ class PreparationTraits(Configurable):
     @validate("preparation_workers")
     def _check_preparation_workers(self, proposal: Any) -> int:
         workers: int = proposal["value"]
-        if workers < 1:
+        if isinstance(workers, bool) or workers < 1:
             raise TraitError(f"preparation_workers: {workers!r} is wrong: it must be from 1 on")
         return workers

@@ -14,9 +14,8 @@ from .ending import record_of, to_spawn_error
 from .following import FAILED_KEY, STATE_KEY, FollowingSpawner, kept_failure
 from .hub import forgive_failure, save_state, spawn_error
 from .models import StepStatus
-from .models.text import clean
 from .preparation import Preparation, Preparing, Threads, check_preparations
-from .profiling import configured
+from .profiling import configured, unusable
 from .record import Outcome
 from .starting import Start
 
@@ -152,7 +151,7 @@ class PreparingSpawner(FollowingSpawner):
             self.pod_settings()
             self.health_settings()
         except TraitError as error:
-            text = clean(f"The profile cannot be used: {error}", 500)
+            text = unusable(error)
             raise spawn_error(text, html.escape(text), "profile", users=True) from error
         self._options_loaded = True
 

@@ -18,7 +18,9 @@ from . import choices
 from .choices import Hop, Selection
 from .hub import spawn_error
 from .models import StartWarning
+from .models.text import clean
 from .profilelists import ProfileError, choices_of, entry_of, initialised, options_of
+from .settings import check_values
 
 # users whose evaluated profiles are kept, so that lists of servers can name them
 KEPT_USERS = 500
@@ -66,7 +68,17 @@ class ProfilesMixin:
 
     async def why_refused(self: Any, user_options: object) -> str | None:
         """Return why a server cannot start with these options, None if it can."""
-        return choices.refusal(await self.profiles(), user_options)
+        entries = await self.profiles()
+        refused = choices.refusal(entries, user_options)
+        if refused is not None:
+            return refused
+        try:
+            for override in choices.overrides(entries, user_options):
+                # what a function gives is known to the start alone
+                check_values({key: v for key, v in override.items() if not callable(v)})
+        except TraitError as error:
+            return unusable(error)
+        return None
 
     async def load_user_options(self: Any) -> None:
         """Apply the chosen profile, or what it and its choices redirect to.
@@ -124,6 +136,11 @@ class ProfilesMixin:
         """Forget the pod: a new start begins, or else the server has just stopped."""
         super().clear_state()  # type: ignore[misc]
         self.stopped_at = None if self.pending == "spawn" else time.time()
+
+
+def unusable(error: TraitError) -> str:
+    """Say that a profile sets what it must not."""
+    return clean(f"The profile cannot be used: {error}", 500)
 
 
 def stop_time(state: object) -> float | None:

@@ -7,15 +7,14 @@ that names the trait and the value.
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from traitlets import Any as AnyTrait
-from traitlets import Dict, Float, List, TraitError, Unicode, validate
+from traitlets import Dict, List, TraitError, Unicode, validate
 from traitlets.config import Config
 
-from .healthtraits import HealthTraits
+from .healthtraits import MOST_SECONDS, HealthTraits, Seconds
 from .pods import DEFAULT_GRACES, PodSettings, read_messages
 from .preparationtraits import PreparationTraits
 
@@ -76,7 +75,7 @@ class DetailedTraits(HealthTraits, PreparationTraits):
         Kinds that are not given keep their defaults.
         """,
     )
-    progress_timeout = Float(
+    progress_timeout = Seconds(
         None,
         allow_none=True,
         config=True,
@@ -137,14 +136,14 @@ class DetailedTraits(HealthTraits, PreparationTraits):
                 raise _wrong("failure_graces", kind, f"the kinds are {', '.join(DEFAULT_GRACES)}")
             number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
             # the comparison refuses NaN as well
-            if seconds is not None and not (number and seconds >= 0):
+            if seconds is not None and not (number and 0 <= seconds <= MOST_SECONDS):
                 raise _wrong("failure_graces", {kind: seconds}, "seconds from 0 on, or None")
         return graces
 
     @validate("progress_timeout")
     def _check_progress_timeout(self, proposal: Any) -> float | None:
         seconds: float | None = proposal["value"]
-        if seconds is not None and not 0 <= seconds < math.inf:
+        if seconds is not None and not 0 <= seconds <= MOST_SECONDS:
             raise _wrong("progress_timeout", seconds, "seconds from 0 on, or None")
         return seconds
 
@@ -187,21 +186,29 @@ def check_config(config: Config) -> None:
 
     Raises TraitError that names the trait and the value.
     """
-    own = set(DetailedTraits.class_trait_names(config=True))
     for section in _sections(config):
-        values: Mapping[str, Any] = config[section]
-        for trait in own & set(values):
-            value = values[trait]
-            # `c.DetailedKubeSpawner.step_names.update(...)` is resolved by traitlets itself
-            if hasattr(value, "get_value"):
-                value = value.get_value(DetailedTraits.class_traits()[trait].default())
-            try:
-                DetailedTraits(**{trait: value})
-            except TraitError as error:
-                text = str(error)
-                if trait not in text:
-                    text = f"{trait} = {value!r}: {text}"
-                raise TraitError(f"c.{section}.{text}") from None
+        try:
+            check_values(config[section])
+        except TraitError as error:
+            raise TraitError(f"c.{section}.{error}") from None
+
+
+def check_values(values: Mapping[str, Any]) -> None:
+    """Check values of traits by their names, as far as these are known here.
+
+    Raises TraitError that names the trait and the value.
+    """
+    traits = DetailedTraits.class_traits(config=True)
+    for trait in sorted(set(traits) & set(values)):
+        value = values[trait]
+        # `c.DetailedKubeSpawner.step_names.update(...)` is resolved by traitlets itself
+        if hasattr(value, "get_value"):
+            value = value.get_value(traits[trait].default())
+        try:
+            DetailedTraits(**{trait: value})
+        except TraitError as error:
+            text = str(error)
+            raise TraitError(text if trait in text else f"{trait} = {value!r}: {text}") from None
 
 
 def check_names(config: Config, known: set[str]) -> None:

@@ -10,7 +10,8 @@ from traitlets.config import Config
 
 from detailedspawner import DetailedKubeSpawner
 from detailedspawner.pods import DEFAULT_GRACES
-from detailedspawner.settings import DetailedTraits, check_config, check_names
+from detailedspawner.profiling import unusable
+from detailedspawner.settings import DetailedTraits, check_config, check_names, check_values
 
 WRONG = [
     {"trait": "step_names", "value": {"": "Name"}, "says": "''"},
@@ -31,12 +32,36 @@ WRONG = [
     {"trait": "failure_graces", "value": {"crash": "3"}, "says": "{'crash': '3'}"},
     {"trait": "failure_graces", "value": {"crash": float("nan")}, "says": "nan"},
     {"trait": "failure_graces", "value": {"crash": True}, "says": "True"},
+    {"trait": "failure_graces", "value": {"crash": float("inf")}, "says": "inf"},
+    {"trait": "failure_graces", "value": {"crash": 10**400}, "says": "000"},
+    {"trait": "failure_graces", "value": {"crash": [1]}, "says": "[1]"},
+    {"trait": "failure_graces", "value": {None: 1}, "says": "the kinds are spec, gone, pull_d"},
+    {"trait": "failure_graces", "value": {"Crash": 1}, "says": "the kinds are spec, gone, pull_d"},
+    {"trait": "failure_graces", "value": "crash", "says": "'crash'"},
+    {"trait": "failure_graces", "value": None, "says": "None"},
     {"trait": "progress_timeout", "value": -1, "says": "-1"},
     {"trait": "progress_timeout", "value": float("inf"), "says": "inf"},
     {"trait": "progress_timeout", "value": "soon", "says": "'soon'"},
+    {"trait": "progress_timeout", "value": float("nan"), "says": "nan"},
+    {"trait": "progress_timeout", "value": True, "says": "True"},
+    {"trait": "progress_timeout", "value": 10**400, "says": "000"},
+    {"trait": "progress_timeout", "value": {"crash": 1}, "says": "{'crash': 1}"},
+    {"trait": "health_interval", "value": True, "says": "True"},
+    {"trait": "preparation_workers", "value": True, "says": "True"},
     {"trait": "failure_messages", "value": {"ErrImagPull": "x"}, "says": "ErrImagePull"},
     {"trait": "failure_messages", "value": {"pull": {"hnt": "x"}}, "says": "'hnt'"},
     {"trait": "failure_messages", "value": ["pull"], "says": "['pull']"},
+    {"trait": "failure_messages", "value": {"pull": 3}, "says": "needs a text"},
+    {"trait": "failure_messages", "value": {"pull": True}, "says": "needs a text"},
+    {"trait": "failure_messages", "value": {"pull": {}}, "says": "needs a text"},
+    {"trait": "failure_messages", "value": {"pull": {"hint": float("nan")}}, "says": "not empty"},
+    {"trait": "failure_messages", "value": {"pull": " "}, "says": "not empty"},
+    {"trait": "failure_messages", "value": {-1: "x"}, "says": "-1 is no known reason"},
+    {"trait": "failure_messages", "value": {"pull": "{picture}"}, "says": "known are account"},
+    {"trait": "failure_messages", "value": {"pull": "{image"}, "says": "brace"},
+    {"trait": "failure_messages", "value": {"pull": "{image:>9999999}"}, "says": "its name only"},
+    {"trait": "failure_messages", "value": {"pull": "{image!r}"}, "says": "its name only"},
+    {"trait": "failure_messages", "value": {"pull": {"help_url": "javascript:x"}}, "says": "https"},
 ]
 
 
@@ -58,6 +83,15 @@ def test_a_huge_value_is_cut() -> None:
     with pytest.raises(TraitError) as caught:
         DetailedTraits(completing_containers=[["x" * 100_000]])
     assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("row", WRONG, ids=lambda row: f"{row['trait']}-{row['says'][:20]}")
+def test_a_wrong_value_of_a_profile_is_why_it_is_refused(row: dict[str, Any]) -> None:
+    with pytest.raises(TraitError) as caught:
+        check_values({"image": "x", row["trait"]: row["value"]})
+    assert row["trait"] in unusable(caught.value)
+    # blanks are joined in what a user reads
+    assert " ".join(row["says"].split()) in unusable(caught.value)
 
 
 RIGHT = [

@@ -582,6 +582,55 @@ async def test_wrong_options_are_refused_before_anything_is_made(
     assert "small" not in refused.text
 
 
+WRONG_OVERRIDES: dict[str, tuple[dict[str, Any], str]] = {
+    "an unknown class": ({"failure_graces": {"nonsense": 1}}, "the kinds are spec, gone, pull_d"),
+    "a negative grace": ({"failure_graces": {"crash": -1}}, "seconds from 0 on"),
+    "no number": ({"failure_graces": {"crash": float("nan")}}, "seconds from 0 on"),
+    "a flag": ({"failure_graces": {"crash": True}}, "seconds from 0 on"),
+    "text": ({"failure_graces": {"crash": "5"}}, "seconds from 0 on"),
+    "no dict": ({"failure_graces": 5}, "failure_graces"),
+    "an unknown reason": ({"failure_messages": {"ErrImagPull": "x"}}, "did you mean ErrImagePull?"),
+    "an unknown part": ({"failure_messages": {"crash": {"hnt": "x"}}}, "known are message, hint"),
+    "an unknown field": ({"failure_messages": {"crash": "{pod}"}}, "known are account"),
+    "time that runs backwards": ({"progress_timeout": -2.5}, "seconds from 0 on"),
+    "time that is a flag": ({"progress_timeout": True}, "progress_timeout"),
+    "a path that leaves the server": ({"health_path": "../admin"}, "health_path"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_OVERRIDES)
+@pytest.mark.parametrize("where", ["profile", "default profile", "choice"])
+async def test_what_a_profile_sets_wrongly_is_refused_before_anything_is_made(
+    wrong: str, where: str, hub: RestHub
+) -> None:
+    override, told = WRONG_OVERRIDES[wrong]
+    sound = {"slug": "sound", "display_name": "Sound", "kubespawner_override": {"image": "x"}}
+    by_choice = {"big": {"display_name": "Big", "kubespawner_override": override}}
+    size = {"display_name": "Size", "choices": by_choice}
+    profile: dict[str, Any] = {"slug": "p", "display_name": "P"}
+    profile |= (
+        {"profile_options": {"size": size}}
+        if where == "choice"
+        else {"kubespawner_override": override}
+    )
+    config = hub.app.config.KubeSpawner
+    config.profile_list = [profile, sound] if where == "default profile" else [sound, profile]
+    server = Server(hub, "lab")
+    options = {} if where == "default profile" else {"profile": "p"}
+    answer = await server.post(**options)
+    assert answer.status_code == 400
+    assert "The profile cannot be used" in answer.json()["message"]
+    assert told in answer.json()["message"]
+    assert set(server.user.orm_spawners) == {""}
+    server.assert_nothing_is_left()
+    # the others can be used
+    answer = await server.post(profile="sound", phase="none")
+    assert answer.status_code in (201, 202), answer.text
+    await until(lambda: server.spawner.ready)
+    await server.delete()
+    del config["profile_list"]
+
+
 async def test_right_options_and_those_of_hooks_are_taken(hub: RestHub, profiles: None) -> None:
     server = Server(hub, "lab")
     own = f"own-{server.user.name}"

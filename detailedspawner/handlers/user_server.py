@@ -86,14 +86,15 @@ class UserServerAPIHandler(QuickStart, HubUserServerAPIHandler):  # type: ignore
         if options is None:
             # as the Hub: those of the last time
             options = row.user_options if row is not None else None
-        if not options:
-            return
         # a server that is to be made has none yet, and the user's default one will do
         spawner = user.spawners[server_name if row is not None else ""]
         knows_profiles = isinstance(spawner, ProfilesMixin)
         if not knows_profiles or _profiles_by_group(spawner):
             return
         listed_by_function = callable(spawner.profile_list)
+        if not options and listed_by_function:
+            # only what the default profile sets could be wrong: not worth a call
+            return
         # a list that the hook sets is known to the start alone, and the hook must not be run
         # on a server that is at work
         if spawner.auth_state_hook is not None and (spawner.active or not listed_by_function):
@@ -102,7 +103,7 @@ class UserServerAPIHandler(QuickStart, HubUserServerAPIHandler):  # type: ignore
             if listed_by_function:
                 # as for the Hub's form: the list may depend on it
                 await spawner.run_auth_state_hook(await user.get_auth_state())
-            wrong = await spawner.why_refused(options)
+            wrong = await spawner.why_refused(options or {})
         except web.HTTPError:
             raise
         except Exception:

@@ -78,9 +78,11 @@ def _replacement(reason: object, value: object) -> Replacement:
 
 def _check_fields(where: str, template: str) -> None:
     try:
-        names = [name for _, name, _, _ in string.Formatter().parse(template) if name is not None]
+        parts = [part for part in string.Formatter().parse(template) if part[1] is not None]
     except ValueError as error:
         raise ValueError(f"{where} has a brace too many or too few: {error}") from None
-    for name in names:
+    for _, name, form, conversion in parts:
+        if form or conversion:
+            raise ValueError(f"{where} has {{{name}}} with a format; write its name only")
         if name not in FIELDS:
             raise ValueError(f"{where} has {{{name}}}; known are {', '.join(sorted(FIELDS))}")

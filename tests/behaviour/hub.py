@@ -130,6 +130,10 @@ class Hub:
         """The number of the Hub's process."""
         return self._process.pid
 
+    def wait(self) -> int:
+        """Wait for the end of a Hub that ends by itself; returns its exit status."""
+        return self._process.wait(60)
+
     def close(self) -> None:
         """End the Hub."""
         self.client.close()
