@@ -11,7 +11,7 @@ from tornado.web import HTTPError
 
 from .hub import spawn_error, status_of
 from .models import StepKind, StepStatus
-from .pods import counts, users_fault
+from .pods import Problem, counts, users_fault
 from .preparation import PreparationFailed
 from .record import Outcome, record_line, start_record
 from .starting import Start
@@ -32,18 +32,24 @@ class NoProgress(Exception):
     """The start did not change for longer than it may; its text is how many seconds."""
 
 
+class OutOfTime(TimeoutError):
+    """The time of the whole start is over, not that of one request to the cluster."""
+
+
 def to_spawn_error(start: Start, error: Exception, start_timeout: float, log: Any) -> Exception:
     """Tell a start what ended it, and return the exception that says so to the Hub.
 
     An error that is not about the server, such as one of a hook, is returned as it is.
     """
     timed_out = isinstance(error, TimeoutError | asyncio.TimeoutError | NoProgress)
+    problem = start.problem
     if isinstance(error, ApiException):
-        status = status_of(error)
-        start.create_refused(status)
-        if not start.failed:
-            # refused for something beside the pod, such as its service
-            start.fail(str(status.get("message")))
+        problem = start.create_refused(status_of(error))
+    elif timed_out and not (start.has_pod or isinstance(error, OutOfTime | NoProgress)):
+        # no request to make the pod has succeeded for as long as they are tried
+        timed_out = False
+        silent = {"code": 503, "reason": "NoAnswer", "message": str(error)}
+        problem = problem or start.create_refused(silent)
     if not start.failed and not start.cancelled:
         if isinstance(error, PreparationFailed):
             start.fail(str(error), step=error.name)
@@ -51,14 +57,16 @@ def to_spawn_error(start: Start, error: Exception, start_timeout: float, log: An
             start.fail(timeout_message(start, f"nothing has changed for {error} seconds"))
         elif timed_out:
             start.fail(timeout_message(start, f"it took more than {start_timeout:g} seconds"))
+        elif problem is not None:
+            # what would be tried again, or was refused for something beside the pod
+            start.fail(problem.message, hint=problem.hint, reason=problem.reason)
         else:
             start.fail(str(getattr(error, "jupyterhub_message", None) or error))
-    problem = start.problem
     if not timed_out and problem is None and not isinstance(error, Unhealthy | PreparationFailed):
         # not about the pod: an error of a hook or a bug keeps its own kind
         start.blame("error", isinstance(error, HTTPError) and error.status_code < 500)
         return error
-    start.blame(*_blame(start, error, timed_out=timed_out))
+    start.blame(*_blame(start, error, problem, timed_out=timed_out))
     log.warning(
         "Start %s failed: %s (%s)",
         start.id,
@@ -70,7 +78,9 @@ def to_spawn_error(start: Start, error: Exception, start_timeout: float, log: An
     return spawn_error(text, html.escape(text), start.category, users=not start.counts)
 
 
-def _blame(start: Start, error: Exception, *, timed_out: bool) -> tuple[str, bool, bool]:
+def _blame(
+    start: Start, error: Exception, problem: Problem | None, *, timed_out: bool
+) -> tuple[str, bool, bool]:
     """Return the kind of a failure, whether it is the user's to mend, and whether it counts."""
     if isinstance(error, PreparationFailed):
         return "preparation", error.users, not error.users
@@ -78,7 +88,9 @@ def _blame(start: Start, error: Exception, *, timed_out: bool) -> tuple[str, boo
         last = start.status.health.last
         users = last is not None and last.outcome not in PROXY_OUTCOMES
         return "unhealthy", users, not users
-    problem = start.problem
+    if isinstance(error, ApiException) and start.has_pod:
+        # what the Hub makes beside the pod is nothing that the user asked for
+        return "create", False, True
     if problem is not None and not counts(problem):
         return problem.category or "pod", users_fault(problem), False
     if timed_out:

@@ -12,7 +12,7 @@ from traitlets import TraitError
 
 from .ending import record_of, to_spawn_error
 from .following import FAILED_KEY, STATE_KEY, FollowingSpawner, kept_failure
-from .hub import forgive_failure, save_state, spawn_error
+from .hub import forgive_failure, no_answer, save_state, spawn_error
 from .models import StepStatus
 from .preparation import Preparation, Preparing, Threads, check_preparations
 from .profiling import configured, unusable
@@ -112,6 +112,9 @@ class PreparingSpawner(FollowingSpawner):
             start.report(str(message), None if step is None else str(step))
 
     def _failure(self, start: Start, error: Exception) -> Exception:
+        silent = no_answer(error, self.api.api_client.configuration.host)
+        if silent is not None:
+            start.create_refused(silent)
         failure = to_spawn_error(start, error, self.start_timeout, self.log)
         # JupyterHub 5 counts a user's mistake like a failure of the cluster
         forgive_failure(self, failure)

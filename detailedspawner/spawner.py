@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .claims import CLAIMS_INTERVAL, claim_names, read_claims
-from .ending import NoProgress, Unhealthy, to_spawn_error
+from .ending import NoProgress, OutOfTime, Unhealthy, to_spawn_error
 from .gate import STARTUP_PATIENCE, wait_at_gate
 from .hub import save_state
 from .models import StartWarning
@@ -74,7 +74,7 @@ class DetailedKubeSpawner(PreparingSpawner):
                 return task.result()
             if stalled.done():
                 raise NoProgress(f"{self.progress_timeout:g}")
-            raise TimeoutError
+            raise OutOfTime
         finally:
             stalled.cancel()
             if not task.done():
@@ -278,6 +278,9 @@ class DetailedKubeSpawner(PreparingSpawner):
         if self._polling is not asyncio.current_task() or not self._has_died():
             # from here on the end of the pod is no failure
             self._asked_to_stop = True
+        if asyncio.current_task() is self._kube_task:
+            # KubeSpawner clears away its pod and then tells why: that is the cause
+            self._unfollow()
         self.detailed_status()
         await self.created_or_not()
         await self.watch_pods()

@@ -143,10 +143,18 @@ class Start:
         self._claims, self._claim_events = tuple(claims), tuple(events)
         self.refresh()
 
-    def create_refused(self, status: Mapping[str, Any]) -> None:
-        """Take the v1 Status with which the API refused the pod."""
+    def create_refused(self, status: Mapping[str, Any]) -> Problem | None:
+        """Take the v1 Status with which the API refused the pod, or something beside it.
+
+        Returns what it means.
+        """
         self._create_error = status
         self.refresh()
+        if not self.has_pod:
+            return self.problem
+        planned = {"spec": self._planned.get("spec")}
+        now = self._clock()
+        return judge(planned, create_error=status, now=now, settings=self._settings).problem
 
     def all_else_done(self) -> None:
         """Take that only the pod is waited for: the start may end when it is ready."""
@@ -224,6 +232,11 @@ class Start:
     def pod(self) -> Mapping[str, Any]:
         """The pod, or before there is one the pod to come."""
         return self._planned if self._pod is None else self._pod
+
+    @property
+    def has_pod(self) -> bool:
+        """Whether there has been a pod of this start."""
+        return self._pod is not None
 
     @property
     def problem(self) -> Problem | None:

@@ -466,6 +466,11 @@ EXAMPLES: dict[str, Example] = {
         PLAN,
         error=refused(409, 'object is being deleted: pods "jupyter-ada" already exists'),
     ),
+    "create.silent": Example(
+        "NoAnswer", "create_transient", "The cluster does not answer.",
+        PLAN,
+        error={"code": 503, "reason": "NoAnswer", "message": "Cannot connect to host 10.0.0.1"},
+    ),
     "create.busy": Example(
         "TooManyRequests", "create_transient", "The cluster is too busy",
         PLAN,

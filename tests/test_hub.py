@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aiohttp import ClientConnectorError, ClientOSError, ServerDisconnectedError
 from jupyterhub import orm
 from jupyterhub.handlers.base import BaseHandler
 from jupyterhub.spawner import Spawner
@@ -16,7 +17,8 @@ from kubernetes_asyncio.client import ApiException
 from kubespawner import KubeSpawner
 from sqlalchemy import create_engine, select
 from sqlalchemy.orm import Session
-from tornado import web
+from tornado import gen, web
+from tornado.log import app_log
 
 from detailedspawner import hub
 from detailedspawner.hub.noticing import FLAGS
@@ -66,6 +68,12 @@ def test_the_hub_keeps_the_start_and_counts_failures_where_they_are_looked_for()
     assert '`settings["failure_count"]`' in hub.__doc__
 
 
+def test_tornado_tells_of_a_future_that_fails_after_its_time_as_is_looked_for() -> None:
+    source = inspect.getsource(gen.with_timeout)
+    assert '"Exception in Future %r after timeout"' in source
+    assert "app_log.error(" in source
+
+
 def test_the_hub_keeps_servers_in_the_columns_that_are_read() -> None:
     names = {column.key for column in hub.SERVERS}
     assert names <= {column.key for column in orm.Spawner.__table__.columns}
@@ -105,6 +113,33 @@ def test_the_status_of_an_api_error(row: dict[str, Any]) -> None:
     assert hub.status_of(error) == row["is"]
 
 
+def refused_by(host: str) -> ClientConnectorError:
+    key = SimpleNamespace(host=host, port=443, ssl=True, is_ssl=True)
+    return ClientConnectorError(key, OSError("refused"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("error", "silent"),
+    [
+        (refused_by("10.96.0.1"), True),
+        # a hook has asked somebody else
+        (refused_by("gitlab.example"), False),
+        (ServerDisconnectedError(), True),
+        (ClientOSError("reset"), True),
+        (ApiException(status=500), False),
+        (OSError("no space"), False),
+        (asyncio.TimeoutError(), False),
+    ],
+    ids=repr,
+)
+def test_an_api_server_that_does_not_answer_is_told_from_other_trouble(
+    error: Exception, silent: bool
+) -> None:
+    status = hub.no_answer(error, "https://10.96.0.1:443")
+    assert (status is not None) is silent
+    assert status is None or (status["reason"], status["message"]) == ("NoAnswer", str(error))
+
+
 @pytest.mark.parametrize(("users", "below_500"), [(True, True), (False, False)])
 def test_a_start_ends_with_the_sentence_and_the_right_kind(users: bool, below_500: bool) -> None:
     error = hub.spawn_error("50 % is <b>", "50 % is &lt;b&gt;", "image", users=users)
@@ -129,8 +164,9 @@ MISTAKES = [
 
 @pytest.mark.parametrize("row", MISTAKES, ids=lambda row: f"{row['error']!r} {row['counts']}")
 async def test_a_users_mistake_does_not_count(
-    row: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    row: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    app_log.filters.clear()
     monkeypatch.setattr(hub.servers, "COUNTS_MISTAKES", row["counts"])
     settings = {"failure_count": 4}
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -149,7 +185,14 @@ async def test_a_users_mistake_does_not_count(
     await asyncio.wait({future})
     future.exception()
     await asyncio.sleep(0)
+    try:
+        raise row["error"]
+    except Exception:
+        # as tornado does where the Hub has waited for a start in vain
+        app_log.error("Exception in Future %r after timeout", future, exc_info=True)
     assert settings["failure_count"] == row["left"]
+    # what is not told in one line comes with its traceback
+    assert caplog.text.count("after timeout") == (0 if row["left"] == 4 else 1)
     # 0 is no limit, so that the Hub does not end meanwhile
     assert limits == [0 if row["left"] == 4 else 5]
     assert spawner.consecutive_failure_limit == 5

@@ -363,6 +363,49 @@ async def test_each_start_is_one_line_of_the_log(
     assert record["start_id"] == spawner.detailed_status().start_id
 
 
+@pytest.mark.parametrize(
+    ("asked", "codes", "traits", "told"),
+    [
+        (("POST", "pods"), [429] * 99, {}, "The cluster is too busy to take the server."),
+        (("POST", "pods"), [503] * 99, {}, "The cluster is too busy to take the server."),
+        (("POST", "services"), [403], {"services_enabled": True}, "The cluster refused the server"),
+    ],
+)
+async def test_what_the_cluster_does_not_do_is_not_the_users_fault(
+    cluster: Cluster,
+    make: Make,
+    asked: tuple[str, str],
+    codes: list[int],
+    traits: dict[str, Any],
+    told: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster.refusals[asked] = codes
+    spawner = make(**traits, k8s_api_request_retry_timeout=1)
+    with pytest.raises(Exception, match=told) as caught:
+        await spawner.start()
+    # the Hub logs it in one line, and counts it
+    assert getattr(caught.value, "status_code", None) == 500
+    status = spawner.detailed_status()
+    assert status.message.startswith(told)
+    assert "seconds" not in status.message
+    assert f"scripted {codes[0] if codes else 403}" in caplog.text
+    assert f"Start {status.start_id} failed" in caplog.text
+
+
+async def test_a_hook_that_fails_once_the_pod_is_there_is_the_cause(
+    cluster: Cluster, make: Make
+) -> None:
+    async def hook(spawner: Any, pod: Any) -> None:
+        raise ValueError("no such course")
+
+    spawner = make(after_pod_created_hook=hook)
+    with pytest.raises(ValueError, match="no such course"):
+        await spawner.start()
+    assert cluster.pod() is None
+    assert spawner.detailed_status().message == "no such course"
+
+
 async def test_the_last_failure_outlives_the_hub(cluster: Cluster, make: Make) -> None:
     cluster.refusals["POST", "pods"] = [403]
     before = make()

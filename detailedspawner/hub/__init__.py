@@ -21,6 +21,8 @@ Each of them is named here with the reason why no public part will do, and
 - `User._delete_spawner`: removes what a named server keeps, as the Hub does.
 - `settings["failure_count"]` of a handler: JupyterHub 5 counts a user's mistake like a failure
   of its own, so it is counted back.
+- The record that tornado logs of a start that fails after its request: JupyterHub 5 has it
+  logged with its traceback, as an error of nobody's.
 - The columns of `orm.Spawner` and how its JSON is written: lists of thousands of servers are
   found by one query.
 """
@@ -28,7 +30,7 @@ Each of them is named here with the reason why no public part will do, and
 from __future__ import annotations
 
 from .columns import SERVERS, written
-from .errors import spawn_error, status_of
+from .errors import no_answer, spawn_error, status_of
 from .kubespawner import START_ID_ANNOTATION, HubKubeSpawner
 from .noticing import NoticesHub, server_key
 from .servers import (
@@ -47,6 +49,7 @@ __all__ = [
     "HubKubeSpawner",
     "NoticesHub",
     "forgive_failure",
+    "no_answer",
     "remove_server",
     "save_state",
     "server_key",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import urlsplit
 
+from aiohttp import ClientConnectorError, ClientOSError, ServerDisconnectedError
 from kubernetes_asyncio.client import ApiException
 from tornado import web
 
@@ -19,6 +21,18 @@ def status_of(error: ApiException) -> dict[str, Any]:
         status = {"message": str(error.reason)}
     status.setdefault("code", error.status)
     return status
+
+
+def no_answer(error: Exception, api_url: str) -> dict[str, Any] | None:
+    """Return what stands for the v1 Status of an API server that does not answer.
+
+    None for any other error, also for one of a connection to elsewhere that a hook has made.
+    """
+    if isinstance(error, ClientConnectorError):
+        silent = error.host == urlsplit(api_url).hostname
+    else:
+        silent = isinstance(error, ClientOSError | ServerDisconnectedError)
+    return {"code": 503, "reason": "NoAnswer", "message": str(error)} if silent else None
 
 
 def spawn_error(message: str, html_message: str, reason: str, *, users: bool) -> Exception:

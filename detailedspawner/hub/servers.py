@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import weakref
 from typing import Any
 
@@ -10,6 +11,7 @@ from jupyterhub import spawner as jupyterhub_spawner
 from jupyterhub.utils import maybe_future
 from sqlalchemy import inspect
 from tornado import web
+from tornado.log import app_log
 
 
 def save_state(spawner: Any) -> None:
@@ -48,6 +50,18 @@ COUNTS_MISTAKES = not hasattr(jupyterhub_spawner, "SpawnException")
 _forgiven: weakref.WeakSet[asyncio.Future[Any]] = weakref.WeakSet()
 
 
+class _ToldMistakes(logging.Filter):
+    """Leaves out what tornado says of a user's mistake: the Hub has told it in one line."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        mistake = isinstance(error, web.HTTPError) and error.status_code < 500
+        return not (mistake and str(record.msg).startswith("Exception in Future"))
+
+
+_told_mistakes = _ToldMistakes()
+
+
 def forgive_failure(spawner: Any, error: BaseException) -> None:
     """Keep a user's own mistake from counting toward `consecutive_failure_limit`.
 
@@ -58,6 +72,8 @@ def forgive_failure(spawner: Any, error: BaseException) -> None:
     if not (COUNTS_MISTAKES and mistake and future and handler) or future in _forgiven:
         return
     _forgiven.add(future)
+    # once for all; the Hub gives tornado's log a name and handlers of its own
+    app_log.addFilter(_told_mistakes)
     limit = spawner.consecutive_failure_limit
     # the Hub's own callback runs before ours: it counts, and ends the Hub at the limit
     spawner.consecutive_failure_limit = 0

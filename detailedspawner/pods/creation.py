@@ -58,7 +58,7 @@ def creation_trouble(
         return None
     step = settings.kind_step("storage" if claim and pod.claims else "machine")
     final = code in _FINAL
-    key, fields = refusal(code, message, claim, final)
+    key, fields = refusal(code, reason, message, claim, final)
     if key == "create.invalid":
         causes = _causes(reader, details)
         part, container_step = _part(causes, message, pod, settings)

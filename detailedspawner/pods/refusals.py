@@ -46,12 +46,14 @@ _MISSING = re.compile(
 Fields = dict[str, str]
 
 
-def refusal(code: int, message: str, claim: bool, final: bool) -> tuple[str, Fields]:
+def refusal(code: int, reason: str, message: str, claim: bool, final: bool) -> tuple[str, Fields]:
     """Return the key of the text for a refusal, and its fields.
 
     `claim`: what was refused is a claim. `final`: the same request is refused again.
     """
     text = message[:MOST_TEXT]
+    if reason == "NoAnswer":
+        return "create.silent", {}
     if not final:
         return _passing(code, text), {}
     if code == 401 or _RBAC.search(text):

@@ -23,6 +23,7 @@ _REASONS = frozenset(
         *("UnexpectedAdmissionError", "OutOfcpu", "OutOfmemory", "OutOfpods", "Terminated"),
         *("NodeShutdown", "PodDeleted", "ClaimLost", "SchedulerError", "EvictionByEvictionAPI"),
         *("Forbidden", "Invalid", "NotFound", "AlreadyExists", "BadRequest", "Unauthorized"),
+        "NoAnswer",
     }
 )
 KNOWN_REASONS = frozenset(

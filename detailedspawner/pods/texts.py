@@ -291,6 +291,10 @@ _TEXTS = {
         "The cluster is too busy to take the server.",
         "This often heals by itself. If it does not, tell the administrator.",
     ),
+    "create.silent": Text(
+        "The cluster does not answer.",
+        "Try again in a few minutes. If it still does not, tell the administrator.",
+    ),
     "create.forbidden": Text("The cluster refused the server ({detail}).", ASK_ADMIN),
     "event": Text(
         "The cluster reports a problem: {reason}.",

@@ -131,8 +131,9 @@ def test_a_hub_that_loses_its_cluster_ends_at_its_limit(limited: Limited) -> Non
     limited.end_cluster()
     assert hub.start("first", "plain") == 202
     last = list(hub.stream("first"))[-1]
-    print(last)
     assert last["failed"] is True
+    assert last["message"].startswith("Spawn failed: The cluster does not answer. Try again")
+    assert hub.snapshot("first")["message"] == "The cluster does not answer."
     assert limited.failures() == 1
     hub.start("second", "plain")
     assert hub.wait() == 1
