@@ -174,7 +174,7 @@ def _offered(item: Entry) -> dict[str, Any]:
     shown["display_name"] = f"{item.get('display_name', '')} (deprecated)"
     message = item.get("deprecation_message")
     if message:
-        # the form is HTML, and the Hub takes it for a template
-        text = html.escape(message).replace("{", "&#123;").replace("}", "&#125;")
+        # the form is HTML, and the Hub takes it for a template; quotes stay for forms that escape
+        text = html.escape(message, quote=False).replace("{", "&#123;").replace("}", "&#125;")
         shown["description"] = " ".join(filter(None, [item.get("description"), text]))
     return shown

@@ -102,21 +102,18 @@ class ProfilesMixin:
         finally:
             self.user_options, self.profile_list = chosen, listed
 
-    async def get_options_form(self: Any) -> Any:
-        """Return the form with what is offered; an admin's own form stays as it is."""
-        if not self.profile_list or self.trait_has_value("options_form"):
-            return await super().get_options_form()  # type: ignore[misc]
+    async def offered_form(self: Any, _spawner: object = None) -> str:
+        """Return the form with what is offered; raises what `profiles` does."""
         entries = await self.profiles()
         shown = choices.offered(entries)
         started = choices.select(entries, self.user_options or {}).started
-        chosen, listed = self.user_options, self.profile_list
-        # nothing is awaited meanwhile: KubeSpawner renders a list at once
-        self.user_options, self.profile_list = choices.still_offered(shown, started), shown
+        chosen = self.user_options
+        # nothing is awaited meanwhile
+        self.user_options = choices.still_offered(shown, started)
         try:
-            form = self.trait_defaults("options_form")
+            return str(self.rendered_form(shown))
         finally:
-            self.user_options, self.profile_list = chosen, listed
-        return await form(self) if callable(form) else form
+            self.user_options = chosen
 
     # --- when it stopped ----------------------------------------------------------
 

@@ -312,3 +312,15 @@ def names(answer: httpx.Response) -> list[str]:
     document = json.loads(answer.text)
     items = document["items"] if isinstance(document, dict) else document
     return [f"{item['user']}/{item['name']}" for item in items]
+
+
+async def logged_in(hub: RestHub, name: str) -> str:
+    """Log a user in as a browser does; returns the token against forged requests."""
+    login = await hub.client.get("/hub/login")
+    xsrf = login.cookies["_xsrf"]
+    answer = await hub.client.post(
+        "/hub/login", params={"_xsrf": xsrf}, data={"username": name, "password": "x"}
+    )
+    assert answer.status_code == 302
+    await hub.client.get("/hub/token")
+    return hub.client.cookies["_xsrf"]

@@ -32,6 +32,7 @@ PRIVATE = [
     {"owner": KubeSpawner, "name": "_get_pod_url", "takes": ["pod"]},
     {"owner": KubeSpawner, "name": "_expand_all", "takes": ["src"]},
     {"owner": KubeSpawner, "name": "_sorted_dict_values", "takes": []},
+    {"owner": KubeSpawner, "name": "_render_options_form", "takes": ["profile_list"]},
     {"owner": User, "name": "_delete_spawner", "takes": ["name_or_spawner"]},
 ]
 

@@ -15,7 +15,7 @@ from traitlets.config import Config
 from detailedspawner.models.profiles import Profile
 from detailedspawner.profiling import ProfilesMixin, check_profiles
 
-from .resthub import RestHub, SoundSpawner, resthub, start_body, until
+from .resthub import RestHub, SoundSpawner, logged_in, resthub, start_body, until
 
 VOLUMES = [{"name": "home", "persistentVolumeClaim": {"claimName": "claim-{username}"}}]
 MOUNTS = [{"name": "home", "mountPath": "/home/jovyan"}]
@@ -228,6 +228,16 @@ async def test_the_form_offers_nothing_hidden_and_says_what_is_deprecated(hub: R
     assert 'value="2026"' in shown
 
 
+async def test_the_form_is_the_same_after_other_pages_of_the_hub(hub: RestHub) -> None:
+    # each page asks whether there is a form
+    await logged_in(hub, "alice")
+    for _ in range(2):
+        shown = (await hub.client.get("/hub/spawn")).text
+        assert "Old (deprecated)" in shown
+        assert "Staff" not in shown
+        assert 'value="2024"' not in shown
+
+
 async def test_the_form_of_a_function_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,6 +257,8 @@ async def test_the_form_of_a_function_is_the_same(
         assert "Staff" not in shown
         assert alice.get_spawner("").profile_list is of_user
         assert len(calls) == 1
+        await logged_in(hub, "alice")
+        assert "Staff" not in (await hub.client.get("/hub/spawn")).text
 
 
 async def test_a_form_that_is_a_program_gets_every_key_but_nothing_hidden(

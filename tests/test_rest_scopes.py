@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jupyterhub import orm
 
-from .resthub import PAGED, RestHub, names, resthub
+from .resthub import PAGED, RestHub, logged_in, names, resthub
 from .test_rest_profiles import listed
 
 
@@ -184,18 +184,6 @@ async def test_what_others_have_does_not_show_in_counts(hub: RestHub) -> None:
     hub.server(bob, "two", user_options={"profile": "old"})
     own = await hub.get("/profiles", asked["the user"])
     assert [profile["servers_count"] for profile in own.json()] == [2, 0, 0]
-
-
-async def logged_in(hub: RestHub, name: str) -> str:
-    """Log a user in as a browser does; returns the token against forged requests."""
-    login = await hub.client.get("/hub/login")
-    xsrf = login.cookies["_xsrf"]
-    answer = await hub.client.post(
-        "/hub/login", params={"_xsrf": xsrf}, data={"username": name, "password": "x"}
-    )
-    assert answer.status_code == 302
-    await hub.client.get("/hub/token")
-    return hub.client.cookies["_xsrf"]
 
 
 COOKIE_PATHS = ["/users/alice/server/status", "/users/alice/servers", "/servers", "/profiles"]

@@ -14,6 +14,7 @@ Each of them is named here with the reason why no public part will do, and
 - `KubeSpawner._get_pod_url`: the URL of a pod, with the admin's `get_pod_url`.
 - `KubeSpawner._expand_all`, `_sorted_dict_values`: what the pod will hold,
   before it exists.
+- `KubeSpawner._render_options_form`: the form for other profiles than all that are configured.
 - `Spawner._log_name`: the name that the Hub's own log lines use.
 - `Spawner._spawn_future`: the start itself, to cancel it and wait for its end.
 - `Spawner._spawn_pending`, `_stop_pending`, `_check_pending`, `_rename_pending`: what

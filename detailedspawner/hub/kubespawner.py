@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from kubernetes_asyncio.client import ApiException, V1Container, V1Volume
 from kubespawner import KubeSpawner
 from kubespawner.utils import get_k8s_model
+from traitlets import default
 
 from ..watch import (
     FollowingEventReflector,
@@ -118,6 +119,21 @@ class HubKubeSpawner(KubeSpawner):  # type: ignore[misc]  # kubespawner has no t
                 plain = self.api.api_client.sanitize_for_serialization(get_k8s_model(model, item))
                 spec.setdefault(key, []).append(plain)
         return {"spec": spec}
+
+    # --- the form -----------------------------------------------------------------
+
+    @default("options_form")
+    def _default_options_form(self) -> Any:
+        # each of the Hub's pages reads it, before anybody has asked for the form
+        return self.offered_form if self.profile_list else ""
+
+    def rendered_form(self, entries: list[dict[str, Any]]) -> str:
+        """Return the form for some profiles, as the admin's or KubeSpawner's template has it."""
+        return str(self._render_options_form(entries))
+
+    async def offered_form(self, _spawner: object = None) -> str:
+        """Return the form for what a user may choose from."""
+        raise NotImplementedError
 
     # --- creating the pod: what the spawner's own class fills in ------------------
 
