@@ -13,7 +13,14 @@ from jupyterhub.utils import format_exception
 from ._version import __version__
 from .gate import readiness_probe
 from .health import server_path
-from .hub import START_ID_ANNOTATION, HubKubeSpawner, NoticesHub, save_state, spawn_failure
+from .hub import (
+    START_ID_ANNOTATION,
+    HubKubeSpawner,
+    NoticesHub,
+    may_read_logs,
+    save_state,
+    spawn_failure,
+)
 from .models import ServerState, ServerStatus
 from .models.redaction import option_values
 from .pods import PodSettings, Verdict, judge
@@ -68,9 +75,15 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
         start.become(self._state(start))
         return start.status
 
-    def detailed_snapshot(self) -> dict[str, Any]:
-        """Return the present status as the page and the REST API show it."""
-        return self.detailed_status().to_dict()
+    def detailed_snapshot(self, scopes: Any = None) -> dict[str, Any]:
+        """Return the present status as the page and the REST API show it.
+
+        `scopes`: what its reader may do, as the Hub has parsed it, which decides whether the
+        ends of logs are in it; the spawner itself asks without.
+        """
+        status = self.detailed_status()
+        known = scopes is None or may_read_logs(scopes, self.db, self.user.name, self.name)
+        return (status if known else status.without_logs()).to_dict()
 
     async def progress(self) -> AsyncIterator[dict[str, Any]]:
         """Yield the whole present status at once, then every change of it."""

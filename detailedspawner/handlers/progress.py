@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from jupyterhub.apihandlers.users import SpawnProgressAPIHandler
+
+from ..hub import may_read_logs
 
 # the Hub's word for a start that was cancelled
 HUBS_CANCELLED = "Spawn cancelled"
@@ -13,6 +16,12 @@ CANCELLED = "Start cancelled"
 
 class ProgressAPIHandler(SpawnProgressAPIHandler):  # type: ignore[misc]  # no type hints
     """GET the events of a start."""
+
+    @cached_property
+    def shows_logs(self) -> bool:
+        """Whether the ends of logs go to who asks."""
+        user_name, server_name = (*self.path_args, None)[:2]
+        return may_read_logs(self.parsed_scopes, self.db, user_name, server_name or "")
 
     async def send_event(self, event: dict[str, Any]) -> None:
         """Write one event; the one that tells of a failure carries the status."""
@@ -24,4 +33,12 @@ class ProgressAPIHandler(SpawnProgressAPIHandler):  # type: ignore[misc]  # no t
                 event = {**event, "message": CANCELLED, "html_message": CANCELLED}
             if spawner is not None and hasattr(spawner, "detailed_snapshot"):
                 event = {**event, "status": spawner.detailed_snapshot()}
+        if "status" in event and not self.shows_logs:
+            event = {**event, "status": without_logs(event["status"])}
         await super().send_event(event)
+
+
+def without_logs(status: dict[str, Any]) -> dict[str, Any]:
+    """Return a status for who may not see what the programs of its server write."""
+    containers = [{**container, "log_tail": None} for container in status["containers"]]
+    return {**status, "containers": containers}

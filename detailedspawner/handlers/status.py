@@ -8,6 +8,7 @@ from typing import Any
 
 from jupyterhub.scopes import needs_scope
 
+from ..hub import may_read_logs
 from ..models import ServerStatus
 from ..repositories.waiting import DONE, awaited_status
 from .arguments import ArgumentsAPIHandler, missing
@@ -50,4 +51,6 @@ class ServerStatusAPIHandler(ArgumentsAPIHandler):
             return
         if status is None:
             raise missing()
+        if not may_read_logs(self.parsed_scopes, self.db, user_name, server_name):
+            status = status.without_logs()
         self.finish(json.dumps(status.to_dict()))

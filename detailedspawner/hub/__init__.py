@@ -37,6 +37,7 @@ from .noticing import NoticesHub, server_key
 from .servers import (
     COUNTS_MISTAKES,
     forgive_failure,
+    may_read_logs,
     remove_server,
     save_state,
     spawn_failure,
@@ -50,6 +51,7 @@ __all__ = [
     "HubKubeSpawner",
     "NoticesHub",
     "forgive_failure",
+    "may_read_logs",
     "no_answer",
     "remove_server",
     "save_state",

@@ -8,10 +8,20 @@ import weakref
 from typing import Any
 
 from jupyterhub import spawner as jupyterhub_spawner
+from jupyterhub.scopes import has_scope
 from jupyterhub.utils import maybe_future
 from sqlalchemy import inspect
 from tornado import web
 from tornado.log import app_log
+
+# who has one of them could read a server's logs elsewhere: in the server, or in its saved state
+LOG_SCOPES = ("access:servers", "admin:server_state")
+
+
+def may_read_logs(scopes: Any, db: Any, user_name: str, server_name: str) -> bool:
+    """Return whether scopes, as the Hub has parsed them, allow reading what a server writes."""
+    server = f"{user_name}/{server_name}"
+    return any(has_scope(f"{scope}!server={server}", scopes, db=db) for scope in LOG_SCOPES)
 
 
 def save_state(spawner: Any) -> None:

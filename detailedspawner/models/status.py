@@ -6,7 +6,7 @@ They hold only what the server's owner may see.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from .values import Value
@@ -143,3 +143,7 @@ class ServerStatus(Value):
     expected_seconds: float | None = None
     started_at: float | None = None
     updated_at: float | None = None
+
+    def without_logs(self) -> ServerStatus:
+        """Return the status for who may see the server but not what its programs write."""
+        return replace(self, containers=tuple(replace(c, log_tail=None) for c in self.containers))

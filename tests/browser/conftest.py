@@ -125,7 +125,7 @@ class FakeHub:
             name=self.server_name, pending=self.pending, options_form=self.options_form
         )
         if self.rendered is not None:
-            spawner.detailed_snapshot = lambda: self.rendered
+            spawner.detailed_snapshot = lambda scopes: self.rendered
             spawner.detailed_version = "1.2.3"
         user = SimpleNamespace(
             name=self.user_name,
