@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from .durations import Expected
 from .models import (
     Health,
     HealthStatus,
@@ -61,6 +62,8 @@ class Around:
     failure: Failure | None = None
     warnings: tuple[StartWarning, ...] = ()
     cancellable: bool = True
+    # None while too few such starts are known
+    expected: Expected | None = None
 
 
 def compose(start_id: str, view: PodView, around: Around, before: int, now: float) -> ServerStatus:
@@ -68,20 +71,22 @@ def compose(start_id: str, view: PodView, around: Around, before: int, now: floa
 
     Times are seconds since the epoch. The revision is left to whoever publishes it.
     """
-    state = around.state
+    state, expected = around.state, around.expected
     return ServerStatus(
         start_id=start_id,
         revision="",
         state=state,
         progress=100 if state is ServerState.RUNNING else max(before, _progress(view, around)),
         message=_message(view, around),
-        details=steps(view, around, now),
+        details=expecting(steps(view, around, now), expected),
         ready_containers=view.ready,
         total_containers=view.total,
         containers=view.containers,
         health=around.health,
         warnings=_warnings(view, around),
         cancellable=around.cancellable and state is ServerState.STARTING,
+        expected_seconds=expected.seconds if expected else None,
+        expected_at_most_seconds=expected.at_most_seconds if expected else None,
         started_at=around.began,
         updated_at=now,
     )
@@ -99,6 +104,13 @@ def steps(view: PodView, around: Around, now: float) -> tuple[Step, ...]:
         return tuple(found)
     guilty = failure.step or unfinished(found)
     return tuple(_failed(step, failure, now) if step.step == guilty else step for step in found)
+
+
+def expecting(found: tuple[Step, ...], expected: Expected | None) -> tuple[Step, ...]:
+    """Return the steps with how long each usually takes."""
+    if expected is None:
+        return found
+    return tuple(replace(step, expected_seconds=expected.of_step(step)) for step in found)
 
 
 def unfinished(found: Iterable[Step]) -> str | None:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from jupyterhub.utils import format_exception
 
 from ._version import __version__
+from .durations import Durations, Sample
 from .gate import readiness_probe
 from .health import server_path
 from .hub import (
@@ -31,6 +32,7 @@ from .starting import Start
 # key of what a start leaves in the spawner's state
 STATE_KEY = "detailedspawner"
 FAILED_KEY = "failed"
+DURATIONS_KEY = "detailedspawner_durations"
 
 
 class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner):
@@ -38,6 +40,9 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
 
     # called once, with the log, by the first spawner of a Hub
     at_first_spawner: ClassVar[list[Callable[[Any], object]]] = []
+
+    # how long the starts of this Hub have taken, of all its users
+    durations: ClassVar[Durations] = Durations()
 
     # for the page: its files are kept by browsers until the next version
     detailed_version = __version__
@@ -47,6 +52,8 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
         self._detailed_start: Start | None = None
         # why the last start failed, until the next one; the Hub keeps it with the state
         self._last_failure: ServerStatus | None = None
+        # how long the last start took that ended well; the Hub keeps it with the state
+        self._last_duration: Sample | None = None
         # False from the first moment of a start until all of it is done; None: not ours
         self._passed_gate: bool | None = None
         # a pod may exist though the watch has not shown it yet
@@ -146,6 +153,13 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
     def user_secrets(self) -> tuple[str, ...]:
         """Return the values of the user's options that must not be shown."""
         return option_values(self.user_options, public=[self.user.name])
+
+    def _profile_key(self) -> str:
+        """What starts that take about as long have in common: no profiles, no difference."""
+        options = self.user_options
+        if not self.profile_list or not isinstance(options, dict):
+            return ""
+        return str(options.get("profile") or "")
 
     def _checked_settings(self) -> PodSettings:
         try:

@@ -10,8 +10,9 @@ from weakref import WeakKeyDictionary
 
 from traitlets import TraitError
 
+from .durations import Sample, sample_of
 from .ending import record_of, to_spawn_error
-from .following import FAILED_KEY, STATE_KEY, FollowingSpawner, kept_failure
+from .following import DURATIONS_KEY, FAILED_KEY, STATE_KEY, FollowingSpawner, kept_failure
 from .hub import forgive_failure, no_answer, save_state, spawn_error
 from .models import StepStatus
 from .preparation import Preparation, Preparing, Threads, check_preparations
@@ -72,6 +73,7 @@ class PreparingSpawner(FollowingSpawner):
             if self.pre_spawn_hook:
                 start.prepared(hook_step, StepStatus.READY)
             await self.load_user_options()
+            start.expect(self.durations.expected(self._profile_key()))
             start.plan(self._plan(), self.pod_settings(), self.health_enabled)
             # those of a profile are known only now
             preparations = check_preparations(self.preparations)
@@ -137,6 +139,14 @@ class PreparingSpawner(FollowingSpawner):
 
     def _record(self, start: Start, outcome: Outcome) -> None:
         self.log.info("%s", record_of(start, outcome, self.user.name, self.name))
+        if outcome is Outcome.READY and not start.resumed:
+            self._last_duration = sample_of(start.status, self._profile_key())
+            self.durations.add(self._last_duration)
+            try:
+                save_state(self)
+            except Exception:
+                # the Hub writes it again when the server stops
+                self.log.exception("The state of %s could not be saved", self.log_name)
 
     async def load_user_options(self) -> None:
         """Load the options once per start, however often KubeSpawner asks.
@@ -164,6 +174,8 @@ class PreparingSpawner(FollowingSpawner):
         """Return what the Hub keeps: of a start under way its id, of one that failed why."""
         state: dict[str, Any] = super().get_state()
         failed = self._last_failure
+        if self._last_duration is not None:
+            state[DURATIONS_KEY] = self._last_duration.to_dict()
         if self._interrupted is not None:
             state[STATE_KEY] = self._interrupted
         elif failed is not None:
@@ -173,6 +185,8 @@ class PreparingSpawner(FollowingSpawner):
     def load_state(self, state: dict[str, Any]) -> None:
         """Take up what an earlier Hub has kept."""
         super().load_state(state)
+        self._last_duration = Sample.from_dict(state.get(DURATIONS_KEY))
+        self.durations.add(self._last_duration)
         kept = state.get(STATE_KEY)
         if isinstance(kept, dict) and isinstance(kept.get("start_id"), str):
             self._interrupted = kept

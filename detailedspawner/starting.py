@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .composing import Failure, compose, unfinished
+from .durations import Expected
 from .models import Health, ServerState, ServerStatus, StartWarning, StepStatus
 from .models.redaction import redact
 from .models.text import clean
@@ -44,6 +45,8 @@ class Start:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.id = start_id or secrets.token_hex(3)
+        # a restart of the Hub lies between its beginning and its end
+        self.resumed = start_id is not None
         self.tracker = StatusTracker(self.id)
         self.state = ServerState.STARTING
         self.ended = False
@@ -95,6 +98,11 @@ class Start:
         if connects is not None:
             self._around.connects = connects
         self._around.secrets = (*self._settings.secrets, *pod_secrets(pod))
+        self.refresh()
+
+    def expect(self, expected: Expected | None) -> None:
+        """Take how long such a start usually takes."""
+        self._around.expected = expected
         self.refresh()
 
     def prepare(self, names: Iterable[str]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from .composing import Around, Failure, connection_step, running_health, unfinished
+from .durations import Expected
 from .models import Health, HealthStatus, ServerState, StartWarning, Step, StepKind, StepStatus
 from .models.redaction import redact
 from .models.text import clean
@@ -28,6 +29,7 @@ class Surroundings:
         # whether a server that answers is waited for, so that there is a step for it
         self.connects = connects
         self.failure: Failure | None = None
+        self.expected: Expected | None = None
         self._clock = clock
         self._preparations: dict[str, Step] = {}
         self._notes: dict[str, str] = {}
@@ -113,6 +115,7 @@ class Surroundings:
             health=running_health(health, view) if state is ServerState.RUNNING else health,
             failure=self.failure,
             warnings=tuple(self._warnings.values()),
+            expected=self.expected,
         )
 
     def noted(self, view: PodView) -> PodView:

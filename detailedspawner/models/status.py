@@ -140,7 +140,9 @@ class ServerStatus(Value):
     health: Health = field(default_factory=Health)
     warnings: tuple[StartWarning, ...] = ()
     cancellable: bool = False
+    # the median of past starts, and what 95 % of them stayed within
     expected_seconds: float | None = None
+    expected_at_most_seconds: float | None = None
     started_at: float | None = None
     updated_at: float | None = None
 
