@@ -243,12 +243,16 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
         if self._detailed_start is not None:
             self._detailed_start.create_refused(status)
 
+    def all_made(self) -> None:
+        """Called when all that KubeSpawner makes beside the pod is made."""
+
     def is_pod_running(self, pod: Any) -> bool:
         """Whether a pod is ready: native sidecars count, completed helpers do not."""
         start, kube = self._detailed_start, self._kube_task
         # KubeSpawner asks this last, when all it does around the pod is done
         if start is not None and kube is not None and asyncio.current_task() is kube:
             start.all_else_done()
+            self.all_made()
         view = judge(pod, settings=self._checked_settings(), now=time.time())
         has_address = isinstance(pod, dict) and bool((pod.get("status") or {}).get("podIP"))
         return view.verdict is Verdict.RUNNING and has_address

@@ -194,6 +194,18 @@ class PreparingSpawner(FollowingSpawner):
         else:
             self._last_failure = kept_failure(state)
 
+    @property
+    def _makes_more_than_a_pod(self) -> bool:
+        """Whether something comes after the pod is created: secrets, a service, a hook."""
+        return bool(self.internal_ssl or self.services_enabled or self.after_pod_created_hook)
+
+    def all_made(self) -> None:
+        """Keep that a Hub that is restarted has nothing left to make."""
+        kept = self._interrupted
+        if kept is not None and not kept.get("all_made") and self._makes_more_than_a_pod:
+            self._interrupted = {**kept, "all_made": True}
+            save_state(self)
+
     def _save_pending(self, start: Start, deadline: float | None = None) -> None:
         """Keep in the database what a start needs that outlives this process."""
         self._interrupted = {"start_id": start.id, "began": start.began, "deadline": deadline}

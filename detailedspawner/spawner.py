@@ -220,6 +220,10 @@ class DetailedKubeSpawner(PreparingSpawner):
                 # its pod is there all the same
                 self.log.warning("Options of %s are not valid any more: %s", self.log_name, error)
             start.plan(self._plan(), self._checked_settings(), self.health_enabled)
+            if self._makes_more_than_a_pod and not kept.get("all_made"):
+                # its server would wait in vain for what was not made
+                self._tell_interrupted(start)
+                raise RuntimeError(start.status.message)
             self._follow(start)
             start.all_else_done()
             deadline = _seconds(kept.get("deadline")) or time.time() + self.start_timeout
@@ -233,6 +237,11 @@ class DetailedKubeSpawner(PreparingSpawner):
             raise to_spawn_error(start, error, self.start_timeout, self.log) from error
         finally:
             self._end(start)
+
+    def _tell_interrupted(self, start: Start) -> None:
+        start.fail(
+            "The start was interrupted by a restart of the Hub.", hint="Start the server again."
+        )
 
     def cancel_start(self) -> None:
         """Take that the user wants this start no more; the Hub ends it."""
@@ -264,9 +273,7 @@ class DetailedKubeSpawner(PreparingSpawner):
             self._polling = None
         if code is not None and self._interrupted is not None and self.pending == "check":
             start = self._begin(self._interrupted["start_id"])
-            start.fail(
-                "The start was interrupted by a restart of the Hub.", hint="Start the server again."
-            )
+            self._tell_interrupted(start)
             start.end()
             self._interrupted = None
             self._last_failure = start.status

@@ -726,6 +726,36 @@ async def test_a_start_that_a_restarted_hub_finishes_can_be_cancelled(
     assert not after.ready
 
 
+@pytest.mark.parametrize("complete", [True, False])
+async def test_a_start_without_all_that_belongs_to_its_pod_does_not_go_on(
+    cluster: Cluster, make: Make, complete: bool
+) -> None:
+    gate = asyncio.Event()
+    if not complete:
+        # the Hub ends before the service is there
+        cluster.gates["POST", "services"] = gate
+    before = make(services_enabled=True)
+    start = await started(cluster, before)
+    kept = before.get_state()["detailedspawner"]
+    if complete:
+        await until(lambda: before.get_state()["detailedspawner"].get("all_made"))
+        kept = before.get_state()["detailedspawner"]
+    start.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await start
+    gate.set()
+    after = make(services_enabled=True)
+    after.load_state({"pod_name": "jupyter-alice", "detailedspawner": kept})
+    url = asyncio.ensure_future(after.get_url())
+    if complete:
+        await until(lambda: after.detailed_status().start_id == kept["start_id"])
+        cluster.move()
+        assert await asyncio.wait_for(url, 5) != NOWHERE
+        return
+    assert await asyncio.wait_for(url, 5) == NOWHERE
+    assert "interrupted by a restart" in after.detailed_status().message
+
+
 async def test_a_resumed_start_that_fails_is_not_ready(cluster: Cluster, make: Make) -> None:
     before = make()
     start = await started(cluster, before)
