@@ -17,7 +17,7 @@ from typing import Any
 from .composing import Failure, compose, unfinished
 from .durations import Expected
 from .models import Health, ServerState, ServerStatus, StartWarning, StepStatus
-from .models.redaction import redact
+from .models.redaction import redact_all
 from .models.text import clean
 from .pods import PodSettings, PodView, Problem, Seen, Verdict, judge, pod_secrets
 from .surroundings import Surroundings
@@ -356,7 +356,8 @@ class Start:
             if mark in self._told_events:
                 continue
             self._told_events.add(mark)
-            text = redact(str(event.get("message") or ""), self._around.secrets)
+            shown = redact_all(event, self._around.secrets, RAW_MESSAGE_LIMIT)
+            text = str(shown.get("message") or "")
             when = event.get("lastTimestamp") or event.get("eventTime")
             line = f"{when or ''} [{event.get('type')}] {clean(text, 1000)}".strip()
-            self.tracker.publish_event(line, {**event, "message": text[:RAW_MESSAGE_LIMIT]})
+            self.tracker.publish_event(line, {**shown, "message": text})

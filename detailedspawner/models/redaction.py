@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import Any
 from urllib.parse import quote
 
 # What is longer was never meant to be read, and would only slow the patterns down.
@@ -130,6 +131,24 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
         elif len(secret) >= SHORTEST_SECRET and secret in text:
             text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", HIDDEN, text)
     return without_secrets(text)
+
+
+def redact_all(value: Any, secrets: Iterable[str] = (), longest: int = LONGEST_TEXT) -> Any:
+    """Redact every text inside of JSON, and cut it to so many characters; copies it."""
+    known = tuple(secrets)
+
+    def clean(item: Any, depth: int) -> Any:
+        if isinstance(item, str):
+            return redact(item, known)[:longest]
+        if depth > _DEEPEST:
+            return None
+        if isinstance(item, Mapping):
+            return {str(key): clean(inner, depth + 1) for key, inner in item.items()}
+        if isinstance(item, (list, tuple)):
+            return [clean(inner, depth + 1) for inner in item]
+        return item
+
+    return clean(value, 0)
 
 
 @lru_cache(maxsize=4096)

@@ -96,7 +96,8 @@ def scheduling_trouble(
     """Say why the pod has no machine yet; None if it has one or nobody complained."""
     condition = pod.condition("PodScheduled")
     complaint = not condition.true and condition.reason != ""
-    if not complaint and (pod.scheduled or any(item.reason == "Scheduled" for item in events)):
+    # a pod never loses its machine again: then its status is what comes late
+    if any(item.reason == "Scheduled" for item in events) or (pod.scheduled and not complaint):
         return None
     step = settings.kind_step("machine")
     if complaint and condition.reason == "SchedulingGated":
