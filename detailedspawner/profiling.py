@@ -31,6 +31,17 @@ Entries = list[dict[str, Any]]
 UserKey = tuple[int, datetime | None]
 
 
+class YetToBeMade:
+    """A spawner as a function sees it, under the name of a server that has none yet."""
+
+    def __init__(self, spawner: Any, name: str) -> None:
+        self.name = name
+        self._spawner = spawner
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._spawner, attribute)
+
+
 class ProfilesMixin:
     """A mixin for a KubeSpawner, before it in the order of bases.
 
@@ -45,16 +56,16 @@ class ProfilesMixin:
     # seconds since the epoch; None while the server runs and if it never did
     stopped_at: float | None = None
 
-    async def profiles(self: Any) -> Entries:
+    async def profiles(self: Any, server_name: str | None = None) -> Entries:
         """Return this user's profiles, with their slugs and defaults.
 
-        Raises ProfileError for a list that cannot be used, and what a `profile_list` that
-        is a function raises.
+        `server_name`: that of a server which is yet to be made. Raises ProfileError for a list
+        that cannot be used, and what a `profile_list` that is a function raises.
         """
         listed = self.profile_list
         if not callable(listed):
             return initialised(listed, slugify)
-        listed = listed(self)
+        listed = listed(self if server_name is None else YetToBeMade(self, server_name))
         if inspect.isawaitable(listed):
             listed = await listed
         entries = initialised(listed or [], slugify)
@@ -66,9 +77,14 @@ class ProfilesMixin:
             self.evaluated.popitem(last=False)
         return entries
 
-    async def why_refused(self: Any, user_options: object) -> str | None:
-        """Return why a server cannot start with these options, None if it can."""
-        entries = await self.profiles()
+    async def why_refused(
+        self: Any, user_options: object, server_name: str | None = None
+    ) -> str | None:
+        """Return why a server cannot start with these options, None if it can.
+
+        `server_name`: that of a server which is yet to be made.
+        """
+        entries = await self.profiles(server_name)
         refused = choices.refusal(entries, user_options)
         if refused is not None:
             return refused

@@ -685,3 +685,55 @@ async def test_profiles_that_come_by_group_are_left_to_the_start(
     await until(lambda: server.spawner.ready)
     await server.delete()
     del config["group_overrides"]
+
+
+async def test_profiles_of_a_new_server_are_asked_for_by_its_own_name(hub: RestHub) -> None:
+    config = hub.app.config.KubeSpawner
+    config.profile_list = lambda spawner: [{"slug": f"of-{spawner.name}", "display_name": "X"}]
+    server = Server(hub, "lab")
+    answer = await server.post(profile="of-other")
+    assert answer.status_code == 400
+    assert "The profiles are: of-lab." in answer.text
+    assert set(server.user.orm_spawners) == {""}
+    assert (await server.post(profile="of-lab", phase="none")).status_code in (201, 202)
+    await until(lambda: server.spawner.ready)
+    await server.delete()
+    del config["profile_list"]
+
+
+def profiles_of_a_hook(spawner: Any) -> None:
+    """Offer a profile that nobody knows before."""
+    spawner.profile_list = [{"slug": "from-the-hook", "display_name": "From the hook"}]
+
+
+def options_of_a_hook(spawner: Any) -> None:
+    """Start with something else than was asked for."""
+    spawner.user_options = {**spawner.user_options, "profile": "small"}
+
+
+def options_that_are_applied(spawner: Any, options: dict[str, Any]) -> None:
+    """The same, by the Hub's other hook."""
+    options_of_a_hook(spawner)
+
+
+HOOKS = [
+    {"trait": "pre_spawn_hook", "hook": profiles_of_a_hook, "profile": "from-the-hook"},
+    {"trait": "pre_spawn_hook", "hook": options_of_a_hook, "profile": "huge"},
+    {"trait": "apply_user_options", "hook": options_that_are_applied, "profile": "huge"},
+]
+
+
+@pytest.mark.parametrize("row", HOOKS, ids=lambda row: row["hook"].__name__)
+@pytest.mark.parametrize("name", ["", "lab"], ids=["default", "named"])
+async def test_what_a_hook_of_the_start_makes_right_is_not_refused_before(
+    row: dict[str, Any], name: str, hub: RestHub
+) -> None:
+    config = hub.app.config.KubeSpawner
+    config.profile_list = [{"slug": "small", "display_name": "Small"}]
+    config[row["trait"]] = row["hook"]
+    server = Server(hub, name)
+    answer = await server.post(profile=row["profile"], phase="none")
+    assert answer.status_code in (201, 202), answer.text
+    await until(lambda: server.spawner.ready)
+    await server.delete()
+    del config[row["trait"]], config["profile_list"]

@@ -86,10 +86,10 @@ class UserServerAPIHandler(QuickStart, HubUserServerAPIHandler):  # type: ignore
         if options is None:
             # as the Hub: those of the last time
             options = row.user_options if row is not None else None
-        # a server that is to be made has none yet, and the user's default one will do
+        # a server that is to be made has none yet: that of the user's default one stands in
         spawner = user.spawners[server_name if row is not None else ""]
         knows_profiles = isinstance(spawner, ProfilesMixin)
-        if not knows_profiles or _profiles_by_group(spawner):
+        if not knows_profiles or _profiles_by_group(spawner) or _changed_by_start(spawner):
             return
         listed_by_function = callable(spawner.profile_list)
         if not options and listed_by_function:
@@ -103,7 +103,7 @@ class UserServerAPIHandler(QuickStart, HubUserServerAPIHandler):  # type: ignore
             if listed_by_function:
                 # as for the Hub's form: the list may depend on it
                 await spawner.run_auth_state_hook(await user.get_auth_state())
-            wrong = await spawner.why_refused(options or {})
+            wrong = await spawner.why_refused(options or {}, None if row else server_name)
         except web.HTTPError:
             raise
         except Exception:
@@ -118,6 +118,11 @@ class UserServerAPIHandler(QuickStart, HubUserServerAPIHandler):  # type: ignore
         read = getattr(self, "get_server_json_body", None)
         # JupyterHub 5 knows nothing else in it
         return read().get("user_options") if read else self.get_json_body()
+
+
+def _changed_by_start(spawner: Any) -> bool:
+    """Whether a hook that only the start runs may change the profiles or the options."""
+    return bool(spawner.pre_spawn_hook) or callable(spawner.apply_user_options)
 
 
 def _profiles_by_group(spawner: Any) -> bool:
