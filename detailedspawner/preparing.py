@@ -159,6 +159,7 @@ class PreparingSpawner(FollowingSpawner):
             await super().load_user_options()
             start = self._detailed_start
             if start is not None and not start.ended:
+                self._options_loaded = True
                 for warning in self.choice_warnings:
                     start.warn(warning)
             self.pod_settings()
@@ -166,7 +167,6 @@ class PreparingSpawner(FollowingSpawner):
         except TraitError as error:
             text = unusable(error)
             raise spawn_error(text, html.escape(text), "profile", users=True) from error
-        self._options_loaded = True
 
     # --- what outlives this process -----------------------------------------------------
 

@@ -41,13 +41,16 @@ class DetailedKubeSpawner(PreparingSpawner):
 
     # --- the start ------------------------------------------------------------------
 
-    async def start(self) -> str:
-        """Start the pod and return its URL once the server answers.
+    def start(self) -> asyncio.Future[str]:
+        """Start the pod; gives its URL once the server answers.
 
-        Raises what the Hub shows the user: the cause, not a timeout.
+        Begins at once, awaited or not, so that `progress` has something to follow. Fails
+        with what the Hub shows the user: the cause, not a timeout.
         """
         self._passed_gate = False
-        start = self._present_start()
+        return asyncio.ensure_future(self._run_start(self._present_start()))
+
+    async def _run_start(self, start: Start) -> str:
         try:
             await self.load_user_options()
             start.plan(self._plan(), self.pod_settings(), self.health_enabled)

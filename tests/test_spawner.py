@@ -173,6 +173,31 @@ async def test_a_start_ends_as_soon_as_the_pod_is_ready(cluster: Cluster, make: 
     assert await asyncio.wait_for(start, 0.5) == "http://127.0.0.9:8888"
 
 
+async def test_a_start_begins_when_it_is_called_awaited_or_not(
+    cluster: Cluster, make: Make
+) -> None:
+    spawner = make()
+    start = spawner.start()
+    first = await anext(spawner.progress())
+    assert first["status"]["start_id"] == spawner.detailed_status().start_id
+    await until(cluster.pod)
+    cluster.move()
+    await start
+
+
+async def test_options_that_change_between_two_starts_are_loaded_again(make: Make) -> None:
+    spawner = make(
+        profile_list=[
+            {"display_name": name, "slug": name, "kubespawner_override": {"image": f"{name}:1"}}
+            for name in ("one", "two")
+        ]
+    )
+    for name in ("one", "two"):
+        spawner.user_options = {"profile": name}
+        await spawner.load_user_options()
+        assert spawner.image == f"{name}:1"
+
+
 async def test_a_native_sidecar_must_be_ready(cluster: Cluster, make: Make) -> None:
     sidecar = {"name": "proxy", "image": "proxy:1", "restartPolicy": "Always"}
     spawner = make(init_containers=[sidecar])
