@@ -64,7 +64,8 @@ def read_documents(raw: bytes, name: str | None = None) -> Documents:
     if not raw.strip():
         raise NoPod("there is nothing to read; give it what `kubectl get pod NAME -o json` prints")
     try:
-        value = json.loads(raw.decode("utf-8-sig"))
+        # it knows the marks with which a shell on Windows begins a file
+        value = json.loads(raw)
     except (ValueError, RecursionError):
         raise NoPod("this is no JSON; use `kubectl get pod NAME -o json`") from None
     found: dict[str, list[Document]] = {}
@@ -72,8 +73,10 @@ def read_documents(raw: bytes, name: str | None = None) -> Documents:
         found.setdefault(_kind(item), []).append(item)
     pods = found.get("Pod", [])
     if not pods:
-        kinds = ", ".join(sorted(kind for kind in found if kind)) or type(value).__name__
-        raise NoPod(f"this is no pod but: {clean(kinds, 100)}")
+        kinds = clean(", ".join(sorted(kind for kind in found if kind)), 100)
+        raise NoPod(
+            f"this is no pod but: {kinds}" if kinds else "this is JSON, but no pod is in it"
+        )
     if name is not None:
         pods = [pod for pod in pods if _mapping(pod.get("metadata")).get("name") == name]
         if not pods:
@@ -101,11 +104,11 @@ def _objects(value: object) -> Iterator[Document]:
 
 
 def _kind(item: Document) -> str:
-    kind, spec = item.get("kind"), item.get("spec")
+    kind = item.get("kind")
+    whole = bool(_mappings(_mapping(item.get("spec")).get("containers")))
     if isinstance(kind, str) and kind:
-        whole = isinstance(spec, dict) and isinstance(spec.get("containers"), list)
         return kind if kind != "Pod" or whole else "Pod without spec.containers"
-    return "Pod" if isinstance(spec, dict) and isinstance(spec.get("containers"), list) else ""
+    return "Pod" if whole else ""
 
 
 def _core_event(item: Document) -> Document:

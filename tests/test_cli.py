@@ -26,6 +26,11 @@ from .recordedstarts import STARTS
 GOOD = make_pod(running("notebook"), conditions=READY, phase="Running")
 
 
+NESTED: list[Any] = []
+for _ in range(500):
+    NESTED = [NESTED]
+
+
 class Terminal(io.TextIOWrapper):
     """Standard input or output that says whether it is a terminal."""
 
@@ -151,6 +156,10 @@ def test_all_of_it() -> None:
         ({"kind": "PodList", "items": [{k: v for k, v in GOOD.items() if k != "kind"}] * 2}, 2),
         ({"kind": "List", "items": [GOOD, {"kind": "Secret"}, None, 3]}, 1),
         ("﻿".encode() + json.dumps(GOOD).encode(), 1),
+        # as a shell on Windows writes it
+        (json.dumps(GOOD).encode("utf-16"), 1),
+        # how deep an annotation is does not matter
+        (json.dumps({**GOOD, "x": NESTED}).encode(), 1),
     ],
 )
 def test_each_form_in_which_a_pod_comes(document: object, count: int, say: Say) -> None:
@@ -237,13 +246,33 @@ def test_secrets_and_escapes_do_not_reach_the_terminal(say: Say) -> None:
         (b"[" * 100_000, "no JSON"),
         ({"kind": "ConfigMap"}, "no pod but: ConfigMap"),
         ({"kind": "List", "items": [{"kind": "Event"}]}, "no pod but: Event"),
-        ({"kind": "List", "items": []}, "no pod but: dict"),
+        ({"kind": "List", "items": []}, "this is JSON, but no pod is in it"),
+        ({"kind": "List", "items": "x"}, "no pod but: List"),
+        ({"kind": "Deployment", "spec": {"template": {"spec": GOOD["spec"]}}}, "but: Deployment"),
+        ({"kind": "DeploymentList", "items": [{"spec": {}}]}, "no pod but: Deployment"),
+        ({"kind": "ReplicaSet", "spec": {"containers": [{}]}}, "no pod but: ReplicaSet"),
+        ({"kind": "Pod", "spec": {"containers": []}}, "no pod but: Pod without spec.containers"),
+        ({"kind": "Pod", "spec": {"containers": [1, None]}}, "but: Pod without spec.containers"),
+        ({"kind": "Pod", "spec": 5, "status": []}, "no pod but: Pod without spec.containers"),
+        ({"kind": 5}, "this is JSON, but no pod is in it"),
+        ({"kind": "\ud800"}, "no pod but: "),
+        ({"kind": "x" * 1_000_000}, "no pod but: xxx"),
+        ({"kind": "ConfigMap", "data": {"x": "a" * 5_000_000}}, "no pod but: ConfigMap"),
+        (b"[" + b"1," * 500_000 + b"1]", "this is JSON, but no pod is in it"),
+        (b'{"a":' * 5_000 + b"1" + b"}" * 5_000, "no JSON"),
+        (b'{"kind": ' + b"9" * 5_000 + b"}", "no JSON"),
+        (b"\0" * 1_000, "no JSON"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "no JSON"),
+        (b"\x1f\x8b\x08\x00", "no JSON"),
+        (b"NAME  READY  STATUS\nx  1/1  Running\n", "no JSON"),
+        (json.dumps(GOOD).encode() * 2, "no JSON"),
+        (b"NaN", "this is JSON, but no pod is in it"),
         ({"kind": "Pod"}, "no pod but: Pod without spec.containers"),
         ({"kind": "Status", "message": "not found"}, "no pod but: Status"),
-        ([GOOD], "no pod but: list"),
-        (3, "no pod but: int"),
-        (None, "no pod but: NoneType"),
-        ({"kind": "\x1b[31m\n"}, "no pod but: "),
+        ([GOOD], "this is JSON, but no pod is in it"),
+        (3, "this is JSON, but no pod is in it"),
+        (None, "this is JSON, but no pod is in it"),
+        ({"kind": "\x1b[31m\n"}, "no pod is in it"),
     ],
 )
 def test_what_is_no_pod_is_refused_in_one_line(

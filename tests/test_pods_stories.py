@@ -121,6 +121,17 @@ def test_the_autoscalers_refusal_ends_the_start_after_its_grace() -> None:
     assert "Choose a smaller option" in (view.problem.hint if view.problem else "")
 
 
+def test_a_status_that_comes_late_does_not_take_a_machine_away() -> None:
+    """The event that the pod has its machine may be there long before its status is."""
+    pod = make_pod(conditions=unschedulable(full("4 node(s) didn't match Pod's node affinity")))
+    hopeless = look(pod, at=1)
+    assert look(pod, at=122, seen=hopeless.seen).verdict is Verdict.FAILED
+    placed = normal("Scheduled", "Successfully assigned hub/jupyter-ada to n1", 90)
+    view = look(pod, placed, at=91, seen=hopeless.seen)
+    view = look(pod, placed, at=600, seen=view.seen)
+    assert (view.verdict, view.problem, view.warnings) == (Verdict.STARTING, None, ())
+
+
 def test_a_full_cluster_becomes_a_warning_and_nothing_more() -> None:
     pod = make_pod(conditions=unschedulable(full("4 Insufficient cpu")))
     first = look(pod, at=1)
