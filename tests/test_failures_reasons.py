@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from detailedspawner.pods import TEXTS, Severity, Verdict, counts, users_fault
+from detailedspawner.pods import TEXTS, Severity, Verdict, counts, judge, users_fault
 
 from .failureexamples import EXAMPLES, Example, refused
 from .podmaker import (
+    BEGIN,
     ON_MACHINE,
     SCHEDULED,
     Raw,
@@ -101,6 +102,14 @@ PROVOKED = (
     *("pull.transient", "Unschedulable.resource", "Unschedulable.volume_in_use"),
     *("TriggeredScaleUp", "FailedAttachVolume.multi", "CreateContainerConfigError.transient"),
 )
+
+
+def test_a_folder_of_the_machine_that_is_not_there_will_not_come() -> None:
+    text = 'MountVolume.SetUp failed for volume "share" : hostPath type check failed: no file'
+    pod, events = make_pod(conditions=[SCHEDULED]), [event("FailedMount", text)]
+    problem = judge(pod, events, now=BEGIN + 60).problem
+    assert problem is not None
+    assert (problem.key, problem.category) == ("FailedMount.missing", "volume_mount")
 
 
 # --- refusals in other words

@@ -54,6 +54,18 @@ def test_every_text_is_a_sentence_with_and_without_its_details(key: str) -> None
             'MountVolume.SetUp failed for volume "v" : secret "s" not found',
             'secret "s" not found',
         ),
+        (
+            'MountVolume.SetUp failed for volume "home" : mount failed: exit status 32\n'
+            "Mounting command: mount\nMounting arguments: -t nfs nfs:/a /var/lib/x/home\n"
+            "Output: mount: /var/lib/x/home: unknown filesystem type 'nfs'.\n"
+            "       dmesg(1) may have more information after failed mount system call.",
+            "mount failed: unknown filesystem type 'nfs'.",
+        ),
+        (
+            "mount failed: exit status 32\nMounting command: mount\nMounting arguments: -t nfs\n"
+            "Output: mount.nfs: access denied by server while mounting nfs:/a",
+            "mount failed: mount.nfs: access denied by server while mounting nfs:/a",
+        ),
         ('env: Invalid value: "hunter2": too short', "env: Invalid value: too short"),
         ("get https://ada:pw@registry.example/v2/", "get https://registry.example/v2/"),
         ("x" * 500, "x" * 199 + "…"),

@@ -17,6 +17,7 @@ from .podmaker import (
     container,
     deleted,
     ended,
+    ending,
     event,
     make_pod,
     running,
@@ -72,6 +73,25 @@ def test_running(pod: Raw, runs: bool) -> None:
     view = judge(pod, now=BEGIN)
     assert (view.verdict is Verdict.RUNNING) is runs
     assert (view.progress == 100) is runs
+
+
+def test_a_server_that_was_started_again_says_why_and_goes_on() -> None:
+    again = running("notebook", restarts=2, last=ending(137, "OOMKilled"))
+    helper = running("sync", restarts=2, last=ending(1))
+    both = [container("sync"), container("notebook")]
+    pod = make_pod(again, helper, containers=both, conditions=READY, phase="Running")
+    view = judge(pod, now=BEGIN + 60)
+    assert view.verdict is Verdict.RUNNING
+    assert view.problem is None
+    # what a helper does is not what its user sees
+    assert [warning.message for warning in view.warnings] == [
+        'The container "notebook" needed more memory than it may use, so it was ended.'
+    ]
+    crashed = running("notebook", restarts=1, last=ending(3))
+    view = judge(make_pod(crashed, conditions=READY, phase="Running"), now=BEGIN)
+    assert [warning.message for warning in view.warnings] == [
+        'The container "notebook" stopped once, with exit code 3.'
+    ]
 
 
 def test_gates_of_others_are_waited_for() -> None:

@@ -194,6 +194,15 @@ def _crash(
     )
 
 
+def restarted(facts: ContainerFacts, settings: PodSettings) -> Trouble | None:
+    """Say why a container that runs was started again; what it had not saved is lost."""
+    if not facts.running or facts.last is None or not facts.last.failed:
+        return None
+    crash = _crash(facts, facts.last.label, facts.last, settings)
+    fields = {**crash.fields, "times": times(facts.restarts)}
+    return replace(crash, category="event", fields=fields, cause=None, counted=False)
+
+
 def _by_hook(
     crash: Trouble, ending: Ending | None, facts: ContainerFacts, events: tuple[Event, ...]
 ) -> Trouble:

@@ -13,6 +13,11 @@ _CONTAINER_ID = re.compile(r"\b(?:\w{1,20}://)?[0-9a-f]{32,64}\b")
 _POD_ID = re.compile(r" ?\bpod=[^\s()]{1,300}\([^()]{0,100}\)")
 # Docker Hub names the account, and sometimes its token, in the refusal.
 _ACCOUNT = re.compile(r"(rate limit) as '?[^\s',:]{1,200}'?(?:: [^\s,]{1,300})?")
+# What was called to mount a volume, before what it said.
+_MOUNTING = re.compile(
+    r"exit status \d{1,3} Mounting command: .{1,2000}? Output: (?:mount: )?(?:/\S{1,500}: )?"
+    r"| dmesg\(1\) may have more information.{0,200}"
+)
 # Clauses that only say that something did not work, before the one that says why.
 _LEADING = re.compile(
     r"(?:failed to|unable to|failed|error|err\w+|back-off|httpReadSeeker|\w+Volume\.\w+ failed"
@@ -71,6 +76,7 @@ def detail(text: str, length: int = DETAIL_LENGTH) -> str:
     line = clean(text, 4000)
     line = line.split(_PREEMPTION, 1)[0]
     line = _VALUE.sub(r"\1", _ACCOUNT.sub(r"\1", line))
+    line = _MOUNTING.sub("", line)
     line = _CONTAINER_ID.sub("", _POD_ID.sub("", _RPC.sub("", line)))
     clauses = [part for part in _clauses(line) if part.strip()]
     said = [part for part in clauses if not _LEADING.match(part.strip())] or clauses[-1:]

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from ..models import StepStatus
-from .container_rules import container_trouble, probe_trouble
+from .container_rules import container_trouble, probe_trouble, restarted
 from .creation import creation_trouble
 from .events import Event, current, read_events
 from .graces import Timed, Timing, apply_graces, root
@@ -151,7 +151,10 @@ def _decide(
     if pod.exists and pod.phase == "Succeeded":
         return end(Verdict.FAILED, succeeded_pod(pod, settings, case.step))
     if pod.exists and is_running(pod) and not held:
-        return Verdict.RUNNING, Timing((), {}, None), None
+        # the cluster starts it again at once, and whoever used it wonders
+        again = restarted(pod.main, settings) if pod.main else None
+        told = (Timed(again, False, True),) if again else ()
+        return Verdict.RUNNING, Timing(told, {}, None), None
     troubles = _troubles(case) if pod.exists else ([error] if error else [])
     timing = apply_graces(troubles, case.seen.first_seen, now, settings)
     chosen = root(item for item in timing.timed if item.due or not item.trouble.quiet)

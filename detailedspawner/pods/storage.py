@@ -15,7 +15,7 @@ from .trouble import RANK_SANDBOX, RANK_STORAGE, Trouble
 
 _UNMOUNTED = re.compile(r"unmounted volumes=\[([^\]\s]{1,253})")
 _FOR_VOLUME = re.compile(r'for volume "([^"]{1,253})"')
-_MISSING = ("not found", "does not exist", "references non-existent")
+_MISSING = ("not found", "does not exist", "references non-existent", "type check failed")
 
 
 def claim_phases(reader: Reader, raw: object, pod: PodFacts) -> dict[str, str]:

@@ -76,12 +76,12 @@ class Kubernetes:
         path = f"/api/v1/namespaces/{self.namespace}/{kind}"
         return f"{path}/{name}" if name else path
 
-    def create(self, kind: str, body: dict[str, Any], beside: str = "") -> None:
-        """Create an object in the suite's namespace, or in the one beside it."""
+    def create(self, kind: str, body: dict[str, Any], beside: str = "") -> httpx.Response:
+        """Ask for an object in the suite's namespace, or in the one beside it."""
         path = self.path(kind)
         if beside:
             path = path.replace(self.namespace, f"{self.namespace}-{beside}", 1)
-        self.client.post(path, json=body).raise_for_status()
+        return self.client.post(path, json=body)
 
     def label_node(self, label: str, value: str | None) -> None:
         """Give the first node a label; None takes it away."""

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .failure_cases import filled
+from .failing import filled
 
 # no braces: KubeSpawner fills them in
 SCRIPT = """
@@ -74,6 +74,10 @@ DEATHS: dict[str, Dying] = {
 }
 
 
+# what the cluster does by default with a container that dies
+AGAIN = replace(DEATHS["memory"], override={"mem_limit": "64M"})
+
+
 def profiles(namespace: str) -> list[dict[str, Any]]:
     """Return the cases as KubeSpawner's `profile_list`."""
     return [
@@ -85,5 +89,5 @@ def profiles(namespace: str) -> list[dict[str, Any]]:
                 **filled(case.override, namespace),
             },
         }
-        for slug, case in DEATHS.items()
+        for slug, case in {**DEATHS, "again": AGAIN}.items()
     ]

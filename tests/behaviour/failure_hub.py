@@ -5,7 +5,7 @@ import os
 from traitlets.config import get_config
 
 import detailedspawner
-from tests.behaviour import cases, counting, death_cases, failure_cases, recovery_cases
+from tests.behaviour import cases, counting, death_cases, failure_cases, grace_cases, recovery_cases
 from tests.behaviour.hub_base import base
 
 c = get_config()
@@ -23,6 +23,7 @@ c.KubeSpawner.consecutive_failure_limit = 1000
 c.KubeSpawner.profile_list = [
     *failure_cases.profiles(os.environ["SUITE_NAMESPACE"]),
     *death_cases.profiles(os.environ["SUITE_NAMESPACE"]),
+    *grace_cases.profiles(os.environ["SUITE_NAMESPACE"]),
     *recovery_cases.profiles(os.environ["SUITE_NAMESPACE"]),
 ]
 c.JupyterHub.extra_handlers.append(counting.FAILURES)

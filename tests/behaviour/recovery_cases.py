@@ -13,7 +13,18 @@ from typing import Any
 
 from . import registry
 from .cases import SINGLEUSER, container
-from .failure_cases import SHORT, Object, filled, holder, volume, wait_for_holder, wants, with_claim
+from .failing import (
+    SCALES,
+    SHORT,
+    Object,
+    autoscaler_says,
+    filled,
+    holder,
+    volume,
+    wait_for_holder,
+    wants,
+    with_claim,
+)
 
 REGISTRY = SINGLEUSER.partition("/")[0]
 
@@ -61,7 +72,7 @@ def remove_image(kubernetes: Any) -> None:
 def create_secret(kubernetes: Any, user: str) -> None:
     """Create the secret that was not there."""
     secret = {"metadata": {"name": "late-secret"}, "stringData": {"token": "x"}}
-    kubernetes.create("secrets", secret)
+    kubernetes.create("secrets", secret).raise_for_status()
 
 
 def label_node(name: str) -> Callable[..., None]:
@@ -84,23 +95,7 @@ def unlabel_node(name: str) -> Callable[..., None]:
 
 def bring_machine(kubernetes: Any, user: str) -> None:
     """Say as an autoscaler that a machine comes; it takes longer than any grace here."""
-    pod = kubernetes.get("pods", f"jupyter-{user}")
-    about = {key: pod["metadata"][key] for key in ("name", "namespace", "uid")}
-    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    kubernetes.create(
-        "events",
-        {
-            "metadata": {"name": f"scale-{user}"},
-            "involvedObject": {"kind": "Pod", "apiVersion": "v1", **about},
-            "reason": "TriggeredScaleUp",
-            "message": "pod triggered scale-up: [{pool 1->2 (max: 5)}]",
-            "type": "Normal",
-            "count": 1,
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-            "source": {"component": "cluster-autoscaler"},
-        },
-    )
+    autoscaler_says("TriggeredScaleUp", SCALES)(kubernetes, user)
     time.sleep(3 * SHORT["schedule_hopeless"])
     label_node("added")(kubernetes, user)
 

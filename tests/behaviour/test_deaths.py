@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from .cluster import Kubernetes
-from .death_cases import DEATHS, Dying
-from .failure_cases import delete_pod
+from .death_cases import AGAIN, DEATHS, Dying
+from .failing import delete_pod
 from .hub import Hub, eventually
 from .troubled import AT_ONCE, marked, real, troubled
 
@@ -95,4 +95,23 @@ def test_why_it_died_stays_readable(deaths: Deaths, slug: str, watched: bool) ->
 def test_whoever_looks_before_the_hub_does_is_told_the_same(deaths: Deaths, slug: str) -> None:
     case = DEATHS[slug]
     told = {status["message"] for status in deaths.seen(slug, True).watched}
-    assert told <= {"The server is running.", case.message, *case.meanwhile}
+    of_any = {"The server is running.", "The server is being stopped."}
+    assert told <= {*of_any, case.message, *case.meanwhile}
+
+
+def test_a_server_that_the_cluster_started_again_says_why(deaths: Deaths) -> None:
+    hub, user = deaths.hub, "dies-again"
+    hub.start(user, "dies-again")
+    assert list(hub.stream(user))[-1].get("ready") is True
+    assert hub.snapshot(user)["warnings"] == []
+    httpx.get(f"{hub.url}/user/{user}/die", timeout=60)
+
+    def told() -> bool:
+        status = hub.snapshot(user)
+        return bool(status["state"] == "running" and status["warnings"])
+
+    eventually(told, "it runs again")
+    warning = hub.snapshot(user)["warnings"][0]
+    assert warning["message"] == AGAIN.message
+    assert warning["hint"] == "Choose an option with more memory."
+    hub.stop(user)

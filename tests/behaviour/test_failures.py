@@ -15,7 +15,8 @@ from detailedspawner.cli import main
 from detailedspawner.record import read_line
 
 from .cluster import Kubernetes
-from .failure_cases import FAILURES, Failing, profile
+from .failing import Failing
+from .failure_cases import FAILURES, profile
 from .hub import eventually
 from .troubled import Troubled, marked, troubled
 

@@ -11,13 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from .cluster import Kubernetes
-from .failure_cases import BESIDE, filled
+from .failing import filled
+from .failure_cases import BESIDE
 from .hub import Hub, running_hub
 from .recorder import Recorder
 
+CONFIG = Path(__file__).with_name("failure_hub.py")
+# objects that belong to no namespace, and where they are
+EVERYWHERE = {"persistentvolumes": "/api/v1", "runtimeclasses": "/apis/node.k8s.io/v1"}
 # most of them only wait
 AT_ONCE = 12
 
@@ -33,6 +38,11 @@ def marked(cases: Mapping[str, Any]) -> list[Any]:
         pytest.param(slug, marks=[pytest.mark.cluster] if case.real else [])
         for slug, case in cases.items()
     ]
+
+
+def user_of(slug: str) -> str:
+    """Return whose server a case is."""
+    return f"fail-{slug}".replace("_", "-")
 
 
 @dataclass
@@ -58,11 +68,16 @@ class Troubled:
     """All cases of a table, started side by side."""
 
     def __init__(
-        self, hub: Hub, kubernetes: Kubernetes, recorder: Recorder, cases: Mapping[str, Any]
+        self,
+        hub: Hub,
+        kubernetes: Kubernetes,
+        recorder: Recorder,
+        cases: Mapping[str, Any],
+        at_once: int,
     ) -> None:
         self.hub, self.kubernetes, self.recorder = hub, kubernetes, recorder
         self._undo = contextlib.ExitStack()
-        self._pool = ThreadPoolExecutor(AT_ONCE)
+        self._pool = ThreadPoolExecutor(at_once)
         self._seen: dict[str, Future[Seen]] = {
             slug: self._pool.submit(self._run, slug, case)
             for slug, case in cases.items()
@@ -72,12 +87,16 @@ class Troubled:
     def __getitem__(self, slug: str) -> Seen:
         return self._seen[slug].result(600)
 
+    def runs(self, slug: str) -> bool:
+        """Whether this cluster can have a case."""
+        return slug in self._seen
+
     def all(self) -> dict[str, Seen]:
         """Wait for all of them."""
         return {slug: self[slug] for slug in self._seen}
 
     def _run(self, slug: str, case: Any) -> Seen:
-        seen, user, done = Seen(), f"fail-{slug}", case.when is None
+        seen, user, done = Seen(), user_of(slug), case.when is None
         for kind, body in case.objects:
             self._create(kind, body, case.beside)
         if case.before:
@@ -92,19 +111,23 @@ class Troubled:
                 done = True
                 case.meanwhile(self.kubernetes, user)
         seen.seconds = time.monotonic() - began
-        seen.snapshot = self.hub.snapshot(user)
+        with contextlib.suppress(httpx.HTTPStatusError):
+            # a Hub without this product, as a benchmark has it, knows no status
+            seen.snapshot = self.hub.snapshot(user)
         return seen
 
     def _create(self, kind: str, body: dict[str, Any], beside: str) -> None:
         """Create an object that a case needs, in its namespace or for the whole cluster."""
         kubernetes = self.kubernetes
         body = filled(body, kubernetes.namespace)
-        if kind == "persistentvolumes":
-            path = f"/api/v1/{kind}"
-            kubernetes.client.post(path, json=body).raise_for_status()
+        if kind in EVERYWHERE:
+            path = f"{EVERYWHERE[kind]}/{kind}"
+            answer = kubernetes.client.post(path, json=body)
             self._undo.callback(kubernetes.client.delete, f"{path}/{body['metadata']['name']}")
         else:
-            kubernetes.create(kind, body, beside)
+            answer = kubernetes.create(kind, body, beside)
+        # another table may have needed it too
+        assert answer.is_success or answer.status_code == 409, answer.text
 
     def close(self) -> None:
         """Wait for those still going, and remove what they left outside of their namespace."""
@@ -113,12 +136,19 @@ class Troubled:
 
 
 @contextlib.contextmanager
-def troubled(kubernetes: Kubernetes, folder: Path, cases: Mapping[str, Any]) -> Iterator[Troubled]:
+def troubled(
+    kubernetes: Kubernetes,
+    folder: Path,
+    cases: Mapping[str, Any],
+    at_once: int = AT_ONCE,
+    config: Path = CONFIG,
+    more: Mapping[str, str] | None = None,
+) -> Iterator[Troubled]:
     """Run all cases of a table on a Hub of their own."""
-    config = Path(__file__).with_name("failure_hub.py")
     with contextlib.ExitStack() as stack:
         for suffix in {case.beside for case in cases.values() if case.beside}:
             stack.enter_context(kubernetes.namespace_beside(suffix, BESIDE[suffix]))
         recorder = stack.enter_context(contextlib.closing(Recorder(kubernetes)))
-        hub = stack.enter_context(running_hub(kubernetes, config, folder))
-        yield stack.enter_context(contextlib.closing(Troubled(hub, kubernetes, recorder, cases)))
+        hub = stack.enter_context(running_hub(kubernetes, config, folder, more))
+        found = Troubled(hub, kubernetes, recorder, cases, at_once)
+        yield stack.enter_context(contextlib.closing(found))
