@@ -35,7 +35,12 @@ def main() -> str | None:
     found = problem(options.port)
     if not found and not options.check:
         # Not before the check: elsewhere than on Linux its imports would be what fails.
-        from .launcher import run
+        try:
+            from .launcher import run
+        except ModuleNotFoundError as error:
+            if error.name != f"{__package__}.launcher":
+                raise
+            return "error: the demo is not part of the package: clone its repository, `make demo`."
 
         path = f"/{options.base_url.strip('/')}/".replace("//", "/")
         found = asyncio.run(run(options.port, path))
