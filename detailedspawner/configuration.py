@@ -14,6 +14,7 @@ from traitlets.config.loader import LazyConfigValue
 
 from .gate import configured_access, find_proxy
 from .handlers import extra_handlers, place_first
+from .metrics import follow_starts
 from .paths import template_paths
 from .profiling import check_profiles
 from .settings import check_config, check_names
@@ -44,6 +45,7 @@ def configure(c: Any) -> None:
     _add(hub, "template_paths", template_paths(), before_default=True)
     _add(hub, "extra_handlers", extra_handlers())
     DetailedKubeSpawner.at_first_spawner[:] = [place_handlers]
+    follow_starts()
     _check_when_loaded(c)
 
 

@@ -13,7 +13,7 @@ from .hub import spawn_error, status_of
 from .models import StepKind, StepStatus
 from .pods import Problem, counts, users_fault
 from .preparation import PreparationFailed
-from .record import Outcome, record_line, start_record
+from .record import Outcome, start_record
 from .starting import Start
 
 # outcomes of asking that are the proxy's or the network's, not the server's
@@ -108,16 +108,14 @@ def timeout_message(start: Start, why: str) -> str:
     return f"{message} {problem.message}" if problem else message
 
 
-def record_of(start: Start, outcome: Outcome, user: str, server: str) -> str:
-    """Return the line of the log that remembers a start."""
-    return record_line(
-        start_record(
-            start.status,
-            outcome,
-            user=user,
-            server=server,
-            problem=start.problem,
-            category=start.category,
-            users=start.users_fault,
-        )
+def record_of(start: Start, outcome: Outcome, user: str, server: str) -> dict[str, Any]:
+    """Return what is to be remembered of a start."""
+    return start_record(
+        start.status,
+        outcome,
+        user=user,
+        server=server,
+        problem=start.problem,
+        category=start.category,
+        users=start.users_fault,
     )

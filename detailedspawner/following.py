@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, ClassVar
+from weakref import WeakSet
 
 from jupyterhub.utils import format_exception
 
@@ -40,6 +41,12 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
 
     # called once, with the log, by the first spawner of a Hub
     at_first_spawner: ClassVar[list[Callable[[Any], object]]] = []
+
+    # told of each start that is over, and of the outcome of each health check
+    at_record: ClassVar[list[Callable[[dict[str, Any]], object]]] = []
+    at_check: ClassVar[list[Callable[[str], object]]] = []
+    # the starts that go on; what is forgotten without an end goes by itself
+    under_way: ClassVar[WeakSet[Start]] = WeakSet()
 
     # how long the starts of this Hub have taken, of all its users
     durations: ClassVar[Durations] = Durations()
@@ -134,6 +141,7 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
             # after a restart of the Hub: the steps come from the pod
             start = self._begin()
             start.end()
+            self.under_way.discard(start)
             self._follow(start)
         return start
 
@@ -148,6 +156,7 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
         )
         self._detailed_start = start
         self._last_failure = None
+        self.under_way.add(start)
         return start
 
     def user_secrets(self) -> tuple[str, ...]:

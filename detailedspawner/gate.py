@@ -135,10 +135,12 @@ async def wait_at_gate(
     *,
     proxy_ca: str = "",
     starting: bool = False,
+    checked: Callable[[str], object] = lambda _outcome: None,
 ) -> Result:
     """Wait until a spawner's server answers through the proxy, or does not.
 
     `url` is the address of its pod. The route that is made stays when it answers.
+    `checked` is told the outcome of each check.
     """
     hub_settings: Mapping[str, Any] = spawner.user.settings
     access = proxy_access(hub_settings, settings, proxy_ca, starting=starting)
@@ -155,6 +157,7 @@ async def wait_at_gate(
         settings,
         access,
         report=report,
+        checked=checked,
         log=spawner.log,
     )
     if result.skipped and access is not None:

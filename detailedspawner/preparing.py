@@ -17,7 +17,7 @@ from .hub import forgive_failure, no_answer, save_state, spawn_error
 from .models import StepStatus
 from .preparation import Preparation, Preparing, Threads, check_preparations
 from .profiling import configured, unusable
-from .record import Outcome
+from .record import Outcome, record_line
 from .starting import Start
 
 # one pool of threads for each Hub
@@ -130,6 +130,7 @@ class PreparingSpawner(FollowingSpawner):
         """Take that a start is over; what it says last stays readable if it failed."""
         self._options_loaded = False
         start.end()
+        self.under_way.discard(start)
         if start.failed:
             self._last_failure = start.status
             self._record(start, Outcome.FAILED)
@@ -138,7 +139,10 @@ class PreparingSpawner(FollowingSpawner):
         # neither: the Hub goes on with it, or ends, and goes on when it is back
 
     def _record(self, start: Start, outcome: Outcome) -> None:
-        self.log.info("%s", record_of(start, outcome, self.user.name, self.name))
+        record = record_of(start, outcome, self.user.name, self.name)
+        self.log.info("%s", record_line(record))
+        for tell in self.at_record:
+            tell(record)
         if outcome is Outcome.READY and not start.resumed:
             self._last_duration = sample_of(start.status, self._profile_key())
             self.durations.add(self._last_duration)

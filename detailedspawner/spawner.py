@@ -139,6 +139,7 @@ class DetailedKubeSpawner(PreparingSpawner):
                 start.observe_health,
                 proxy_ca=self.health_proxy_ca,
                 starting=self.pending == "check",
+                checked=self._checked,
             )
         )
         try:
@@ -165,6 +166,10 @@ class DetailedKubeSpawner(PreparingSpawner):
             reason=result.health.last.outcome if result.health.last else None,
         )
         raise Unhealthy(message)
+
+    def _checked(self, outcome: str) -> None:
+        for tell in self.at_check:
+            tell(outcome)
 
     async def _follow_claims(self, start: Start) -> None:
         """Look at the claims of a pod for as long as it waits for its machine."""

@@ -93,6 +93,7 @@ async def wait_until_healthy(
     access: ProxyAccess | None,
     *,
     report: Report,
+    checked: Callable[[str], object] = lambda _outcome: None,
     started_at: float | None = None,
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -103,7 +104,8 @@ async def wait_until_healthy(
 
     `access` is None where the proxy is not to be asked. `started_at` is when the main
     container started, on the same clock as `clock` (seconds since the epoch). `report`
-    gets the health once at the beginning and whenever it or the outcome changes.
+    gets the health once at the beginning and whenever it or the outcome changes,
+    `checked` the outcome of each check.
     Attempts never overlap; a cancellation ends the one that is under way and is
     raised. A route that was added stays, to be removed by `remove_early_route`.
     """
@@ -125,6 +127,7 @@ async def wait_until_healthy(
         began = clock()
         judgement = await checks.once()
         now = clock()
+        checked(judgement.kind.value)
         state = after(state, judgement, now, settings, began)
         if checks.skipped:
             # the pod answers, and more cannot be known: nobody is locked out by that

@@ -18,7 +18,7 @@ def base(c: Any) -> None:
     c.JupyterHub.load_roles = [
         {
             "name": "suite",
-            "scopes": ["admin:users", "admin:servers", "tokens"],
+            "scopes": ["admin:users", "admin:servers", "tokens", "read:metrics"],
             "services": ["suite"],
         }
     ]
