@@ -134,7 +134,7 @@ def test_all_of_it() -> None:
     assert as_text(explained) == [
         "hub/jupyter-ada (start 7f): failed",
         '  The container "clone" stopped 4 times, last with exit code 3.',
-        "  Its log tells more.",
+        "  Its log says why. If that does not help, tell the administrator.",
         "  0 of 3 containers ready",
         "",
         "  ready      Finding a machine  (3 s)",

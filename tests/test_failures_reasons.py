@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from detailedspawner.pods import TEXTS, Severity, Verdict, counts, judge, users_fault
+from detailedspawner.pods import (
+    TEXTS,
+    PodSettings,
+    Severity,
+    Verdict,
+    counts,
+    judge,
+    read_messages,
+    users_fault,
+)
+from detailedspawner.pods.replacing import KNOWN_REASONS
 
 from .failureexamples import EXAMPLES, Example, refused
 from .podmaker import (
@@ -45,6 +57,54 @@ def test_what_is_said(key: str, example: Example) -> None:
     assert bool(problem.hint) is (key not in NO_HINT)
     # a user is spared what only Kubernetes calls so
     assert "pod" not in problem.message.lower().replace("pods)", "").replace("(pod", "").split()
+
+
+# what a reader can do, or that there is nothing to do
+ADVICE = re.compile(
+    r"\b(Choose|choose|Check|Correct|Stop|Start it|Try again|try again|Wait|Remove|Does the image"
+    r"|tell the administrator|ask the administrator|by itself|usually takes|goes on as soon"
+    r"|must keep|must be marked|check them|next time)\b"
+)
+# words of those who run clusters
+JARGON = re.compile(
+    r"\b(kubelet|nodes?\b|preemption|rpc|OCI|CrashLoop\w*|\w*BackOff|RBAC|webhook|PVC|taints?"
+    r"|affinity|selector|scheduler|sandbox|namespace|manifest)\b"
+)
+
+
+@pytest.mark.parametrize("key", sorted(set(TEXTS) - NO_HINT))
+def test_a_hint_says_what_to_do_in_words_for_everybody(key: str) -> None:
+    text = TEXTS[key]
+    assert text.hint is not None
+    assert ADVICE.search(text.hint)
+    assert text.hint.endswith((".", "?"))
+    assert not JARGON.search(re.sub(r"\{\w+\}", "", f"{text.message} {text.hint}"))
+
+
+@pytest.mark.parametrize(("key", "example"), EXAMPLES.items(), ids=EXAMPLES.keys())
+@pytest.mark.parametrize("by", ["key", "reason", "group"])
+def test_an_administrators_words_replace_what_is_said(by: str, key: str, example: Example) -> None:
+    stock = example.look()
+    problem = stock.problem
+    assert problem is not None
+    name = {"key": key, "reason": problem.reason, "group": key.partition(".")[0]}[by]
+    if name not in KNOWN_REASONS:
+        # any reason of the cluster may lead to it
+        assert key == "event"
+        return
+    own = {"message": "Own words about {reason}.", "hint": "Own advice."}
+    view = example.look(settings=PodSettings(texts=read_messages({name: own})))
+    if key == "machine.waiting":
+        told = next(step for step in view.steps if step.message)
+        # before it is a warning its reason does not name it
+        assert (told.message == "Own words about .") is (by != "reason")
+        return
+    assert view.problem is not None
+    assert view.problem.message == f"Own words about {problem.reason}."
+    assert view.problem.hint == "Own advice."
+    # what is known beside the words stays
+    assert (view.problem.key, view.problem.detail) == (problem.key, problem.detail)
+    assert view.verdict is stock.verdict
 
 
 @pytest.mark.parametrize(("key", "example"), EXAMPLES.items(), ids=EXAMPLES.keys())

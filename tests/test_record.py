@@ -44,7 +44,7 @@ def test_a_failed_start() -> None:
         "text": "crash",
         "users_fault": True,
         "message": view.message,
-        "hint": "Its log tells more.",
+        "hint": "Its log says why. If that does not help, tell the administrator.",
         "detail": "no such repository",
         "step": "Clone",
         "container": "clone",

@@ -23,7 +23,8 @@ _REASONS = frozenset(
         *("UnexpectedAdmissionError", "OutOfcpu", "OutOfmemory", "OutOfpods", "Terminated"),
         *("NodeShutdown", "PodDeleted", "ClaimLost", "SchedulerError", "EvictionByEvictionAPI"),
         *("Forbidden", "Invalid", "NotFound", "AlreadyExists", "BadRequest", "Unauthorized"),
-        "NoAnswer",
+        *("NoAnswer", "CreateFailed", "Conflict", "TooManyRequests", "InternalError"),
+        *("ServiceUnavailable", "Timeout", "ServerTimeout", "ReadinessGatesNotReady"),
     }
 )
 KNOWN_REASONS = frozenset(

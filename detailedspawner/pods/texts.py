@@ -41,11 +41,11 @@ _TEXTS = {
     ),
     "Unschedulable.taint": Text(
         "The machines are reserved for something else, or are not ready yet.",
-        "If this goes on, the administrator should look at the machine settings of this option.",
+        "If this goes on, choose another option, or tell the administrator.",
     ),
     "Unschedulable.affinity": Text(
         "None of the machines is of the kind that this option asks for.",
-        "The administrator should look at the machine settings of this option.",
+        "Choose another option, or tell the administrator; trying again will not help.",
     ),
     "Unschedulable.volume_zone": Text(
         "Your storage can only be reached from machines that are not available now.",
@@ -182,7 +182,7 @@ _TEXTS = {
     ),
     "crash": Text(
         "The {container} stopped {times} exit code {code}{meaning}.",
-        "Its log tells more.",
+        "Its log says why. If that does not help, tell the administrator.",
     ),
     "crash.126": Text(
         "The {container} stopped {times} exit code {code}{meaning}.",
@@ -196,18 +196,21 @@ _TEXTS = {
         "The {container} stopped {times} exit code {code}{meaning}.",
         "Choose an option with more memory.",
     ),
-    "crash.unknown": Text("The {container} keeps stopping.", "Its log tells more."),
+    "crash.unknown": Text(
+        "The {container} keeps stopping.",
+        "Its log says why. If that does not help, tell the administrator.",
+    ),
     "ended": Text(
         "The {container} ended by itself (exit code 0).",
         "Its start command must keep running. Check the image and the command.",
     ),
     "helper.ended": Text(
         "The {container} has ended, but the session needs it to keep running.",
-        "The administrator should make it an init container, or allow it to complete.",
+        "Please tell the administrator: it should be an init container, or be allowed to complete.",
     ),
     "Unhealthy": Text(
         "The {container} is running but does not answer yet.",
-        "Some take a few minutes. If it never answers, look at what it does when it starts.",
+        "Wait, some take a few minutes. If it never answers, tell the administrator.",
     ),
     "gates": Text(
         "Everything is running; waiting for {gates}.",

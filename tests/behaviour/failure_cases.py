@@ -101,7 +101,7 @@ FAILURES: dict[str, Failing] = {
         {"init_containers": [container("clone", "echo no such repository; exit 1")]},
         'The container "clone" stopped 4 times, last with exit code 1 '
         "(the program reported an error).",
-        hint="Its log tells more.",
+        hint="Its log says why. If that does not help, tell the administrator.",
         log_tail="no such repository",
         within=90,
     ),
@@ -123,21 +123,21 @@ FAILURES: dict[str, Failing] = {
         },
         'The container "proxy" stopped 4 times, last with exit code 2 '
         "(the command was called in a wrong way, or reported an error).",
-        hint="Its log tells more.",
+        hint="Its log says why. If that does not help, tell the administrator.",
         within=90,
     ),
     "helper-crash": Failing(
         {"extra_containers": [container("sync", "exit 139", readinessProbe=probe(5))]},
         'The container "sync" stopped 4 times, last with exit code 139 '
         "(the program crashed while using memory).",
-        hint="Its log tells more.",
+        hint="Its log says why. If that does not help, tell the administrator.",
         within=90,
     ),
     "main-crash": Failing(
         {"cmd": python("import sys; sys.exit('no licence')")},
         'The container "notebook" stopped 4 times, last with exit code 1 '
         "(the program reported an error).",
-        hint="Its log tells more.",
+        hint="Its log says why. If that does not help, tell the administrator.",
         log_tail="no licence",
         within=90,
     ),
@@ -268,7 +268,7 @@ FAILURES: dict[str, Failing] = {
     "node-selector": Failing(
         {"node_selector": {"suite/kind": "none"}},
         "None of the machines is of the kind that this option asks for.",
-        hint="The administrator should look at the machine settings of this option.",
+        hint="Choose another option, or tell the administrator; trying again will not help.",
         within=20,
     ),
     "too-much-memory": Failing(
