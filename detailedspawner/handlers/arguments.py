@@ -37,12 +37,26 @@ def needs_some(scope: str) -> Any:
 class ArgumentsAPIHandler(APIHandler):  # type: ignore[misc]  # jupyterhub has no type hints
     """A handler of the REST API that says what it does not understand."""
 
-    def check_arguments(self, *known: str) -> None:
-        """Refuse arguments that would have no effect."""
-        for name in self.request.query_arguments:
-            if name not in ALWAYS and name not in known:
+    async def prepare(self) -> None:
+        """Refuse names that no database takes, before anything is looked up."""
+        await super().prepare()
+        if any("\0" in part for part in self.path_args if part):
+            raise missing()
+
+    def check_arguments(self, *known: str, several: Collection[str] = ()) -> None:
+        """Refuse arguments that would have no effect; `several`: those that may be repeated."""
+        for name, values in self.request.query_arguments.items():
+            if name in ALWAYS:
+                continue
+            if name not in known:
                 expected = ", ".join(known) or "none"
                 raise refused(f"Unknown argument {name!r}; known: {expected}")
+            if len(values) > 1 and name not in several:
+                raise refused(f"{name} must be given only once")
+            if any(b"\0" in value for value in values):
+                raise refused(f"{name} must not hold a NUL character")
+        # a body has no meaning here, but would be taken for more arguments
+        self.request.arguments = dict(self.request.query_arguments)
 
     def seconds(self, name: str, default: float, most: float) -> float:
         """Return an argument in seconds, at most `most`."""
@@ -53,8 +67,7 @@ class ArgumentsAPIHandler(APIHandler):  # type: ignore[misc]  # jupyterhub has n
             value = float(text)
         except ValueError:
             value = math.nan
-        # the comparison refuses NaN as well
-        if not value >= 0:
+        if not (math.isfinite(value) and value >= 0):
             raise refused(f"{name} must be a number of seconds from 0 on, not {text!r}")
         return min(value, most)
 

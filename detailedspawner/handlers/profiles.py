@@ -23,7 +23,7 @@ class ProfileListAPIHandler(ArgumentsAPIHandler):
     async def get(self) -> None:
         """Write the profiles of `user`, by default the asker."""
         self.check_arguments("user")
-        user_name = self.get_argument("user", None)
+        user_name = self.get_argument("user", None, strip=False)
         if user_name is None:
             if self.current_user.kind != "user":
                 raise refused("user must name whose profiles are asked for")

@@ -19,8 +19,8 @@ class ServerListAPIHandler(ArgumentsAPIHandler):
     @needs_some(SCOPE)  # type: ignore[untyped-decorator]
     async def get(self) -> None:
         """Write a page of servers, narrowed by `state`, `user` and `profile`."""
-        self.check_arguments("state", "user", "profile", *PAGING)
-        users = self.get_arguments("user") or None
+        self.check_arguments("state", "user", "profile", *PAGING, several=("state", "user"))
+        users = self.get_arguments("user", strip=False) or None
         await self.write_page(users)
 
     async def write_page(self, users: list[str] | None, *, empty: bool = True) -> None:
@@ -29,7 +29,7 @@ class ServerListAPIHandler(ArgumentsAPIHandler):
         filters = Filters(
             states=self.words("state", ServerState),
             users=users,
-            profile=self.get_argument("profile", None),
+            profile=self.get_argument("profile", None, strip=False),
         )
         servers = Servers(self.db, self.users, self.settings)
         found, total = await servers.page(self.parsed_scopes[SCOPE], filters, offset, limit)
@@ -49,7 +49,7 @@ class UserServersAPIHandler(ServerListAPIHandler):
     @needs_some(SCOPE)  # type: ignore[untyped-decorator]
     async def get(self, owner: str) -> None:
         """Write a page of this user's servers; 404 when there is nothing to be seen."""
-        self.check_arguments("state", "profile", *PAGING)
+        self.check_arguments("state", "profile", *PAGING, several=("state",))
         whole = self.has_scope(f"{SCOPE}!user={owner}")
         if whole and self.find_user(owner) is None:
             raise missing()
