@@ -244,7 +244,7 @@ def test_a_helper_that_ended_well_is_warned_of_at_once() -> None:
     assert (view.verdict, view.ready, view.total) == (Verdict.STARTING, 1, 2)
     assert view.containers[1].status == "failed"
     assert [(w.container, w.category) for w in view.warnings] == [("copy-files", "completed")]
-    assert "allow it to complete" in (view.warnings[0].hint or "")
+    assert "be allowed to complete" in (view.warnings[0].hint or "")
     assert judge(pod, now=BEGIN + 9999, seen=view.seen).verdict is Verdict.STARTING
 
 

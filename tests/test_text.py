@@ -51,6 +51,17 @@ def test_cut(length: int, shown: str) -> None:
     assert cut("0123456789", length) == shown
 
 
+def test_equal_lines_of_a_log_are_one_with_a_count() -> None:
+    waits = f"{ESC}[33mwaiting for the database{ESC}[0m\n\n" * 300
+    log = f"starting\n{waits}gave up\nwaiting for the database\n"
+    assert last_lines(log).split("\n") == [
+        "starting",
+        "waiting for the database (300 times)",
+        "gave up",
+        "waiting for the database",
+    ]
+
+
 def test_log_tail_is_the_end_of_the_log() -> None:
     log = "\n".join(f"line {number}" for number in range(50)) + "\n\n"
     lines = last_lines(log).split("\n")

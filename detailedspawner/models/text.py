@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import groupby
 
 from .redaction import LONGEST_TEXT, without_secrets
 
@@ -59,11 +60,18 @@ def clean(text: str, length: int = 500) -> str:
 
 
 def last_lines(text: str, lines: int = LOG_LINES, length: int = LOG_LINE_LENGTH) -> str:
-    """Return the end of a log: the last lines that are not blank, each cleaned and cut."""
+    """Return the end of a log: the last lines that are not blank, each cleaned and cut.
+
+    Equal lines in a row are one, with how often it came.
+    """
     # The end is what matters, so the cut is made at the other side than in `printable`.
     kept = [line.rstrip() for line in printable(text[-LONGEST_TEXT:]).split("\n")]
-    kept = [line for line in kept if line]
-    return "\n".join(cut(without_secrets(line[: length + SLACK]), length) for line in kept[-lines:])
+    counted = [(line, len(list(equal))) for line, equal in groupby(filter(None, kept))]
+    shown = []
+    for line, count in counted[-lines:]:
+        text = cut(without_secrets(line[: length + SLACK]), length)
+        shown.append(f"{text} ({count} times)" if count > 1 else text)
+    return "\n".join(shown)
 
 
 def readable_amount(resource: str, quantity: str) -> str:
