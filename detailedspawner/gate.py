@@ -40,7 +40,7 @@ STARTUP_INTERVAL = 1.0
 # seconds in which a Hub that was restarted begins to answer, on a bad day
 STARTUP_PATIENCE = 60.0
 
-_accesses: WeakKeyDictionary[Any, dict[tuple[str, str, bool], ProxyAccess]] = WeakKeyDictionary()
+_accesses: WeakKeyDictionary[Any, dict[tuple[Any, ...], ProxyAccess]] = WeakKeyDictionary()
 _told: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
 
@@ -60,7 +60,8 @@ def proxy_access(
     if proxy is None:
         return None
     known = _accesses.setdefault(proxy, {})
-    key = (settings.proxy_url, proxy_ca, starting)
+    # all that the access is made from, apart from what is the whole Hub's
+    key = (settings.proxy_url, settings.timeout, proxy_ca, starting)
     if key not in known:
         prefix = str(getattr(hub_settings.get("hub"), "base_url", "/hub/"))
         base_url = proxy_base_url(proxy, settings.proxy_url, os.environ)
@@ -79,7 +80,9 @@ def proxy_access(
             patience=STARTUP_PATIENCE if starting else PATIENCE,
             broken=broken,
         )
-        known[key] = ProxyAccess(proxy, prefix, route, RouteTable(proxy), context)
+        # its routes are the same however it is asked
+        table = next((access.table for access in known.values()), None) or RouteTable(proxy)
+        known[key] = ProxyAccess(proxy, prefix, route, table, context)
     return known[key]
 
 
