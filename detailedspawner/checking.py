@@ -157,7 +157,7 @@ def configuration(config: Config) -> Iterator[Finding]:
     """Look whether `configure(c)` is in effect, and whether our settings are right."""
     from jupyterhub.app import JupyterHub
 
-    from .configuration import undone_parts
+    from .handlers import undone_parts
     from .settings import check_config, check_names
     from .spawner import DetailedKubeSpawner
 

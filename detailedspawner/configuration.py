@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from pathlib import Path
 from typing import Any
 
 from jupyterhub.app import JupyterHub
@@ -13,7 +12,7 @@ from traitlets import TraitError
 from traitlets.config.loader import LazyConfigValue
 
 from .gate import configured_access, find_proxy
-from .handlers import extra_handlers, place_first
+from .handlers import extra_handlers, place_first, undone_parts
 from .metrics import follow_starts
 from .paths import template_paths
 from .profiling import check_profiles
@@ -128,32 +127,10 @@ def place_handlers(_log: object = None) -> bool:
 
 
 def report_undone(log: logging.Logger | logging.LoggerAdapter[Any]) -> list[str]:
-    """Log, once, which parts of `configure(c)` a later assignment undid."""
+    """Log, once, which parts of `configure(c)` the Hub does not have, and return them."""
     if not JupyterHub.initialized():
         return []
     undone = undone_parts(JupyterHub.instance())
-    for part in undone:
-        log.warning(
-            "detailedspawner.configure(c) has set %s, but something assigned to it later", part
-        )
-    return undone
-
-
-def _position(values: list[str], value: str) -> int:
-    return values.index(value) if value in values else len(values)
-
-
-def undone_parts(app: Any) -> list[str]:
-    """Return the parts of `configure(c)` that an application does not have."""
-    undone = []
-    if not issubclass(app.spawner_class, DetailedKubeSpawner):
-        undone.append("JupyterHub.spawner_class")
-    # behind the Hub's own folder ours would never be asked
-    stock = str(Path(app.data_files_path) / "templates")
-    before_stock = app.template_paths[: _position(app.template_paths, stock)]
-    if not set(template_paths()) <= set(before_stock):
-        undone.append("JupyterHub.template_paths")
-    patterns = {handler[0] for handler in app.extra_handlers}
-    if not {handler[0] for handler in extra_handlers()} <= patterns:
-        undone.append("JupyterHub.extra_handlers")
-    return undone
+    for part, wrong in undone.items():
+        log.warning("detailedspawner.configure(c) has set %s, which was undone: %s", part, wrong)
+    return list(undone)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tornado.web import RequestHandler
 from traitlets.config import Config
 
 from detailedspawner import __version__
@@ -120,3 +121,44 @@ async def test_parts_that_a_later_assignment_undid(hub: RestHub) -> None:
     assert "set after configure(c)" in found["templates"]["message"]
     assert "/server/status" in found["handlers"]["message"]
     assert not found["ok"]
+
+
+class Theirs(RequestHandler):
+    """The handler of another extension."""
+
+
+BEFORE = [
+    {"path": "/hub/spawn", "who": "the page of the start"},
+    {"path": "/hub/api/users/([^/]+)/server", "who": "start and stop"},
+    {"path": "/hub/api/users/([^/]+)/servers/([^/]*)", "who": "start and stop of named servers"},
+    {"path": "/hub/api/users/([^/]+)/server/progress", "who": "the progress"},
+    {"path": "/hub/api/detailedspawner/servers", "who": "the API"},
+]
+
+
+@pytest.mark.parametrize("row", BEFORE, ids=lambda row: row["who"])
+async def test_another_extension_that_answers_in_our_place(
+    hub: RestHub, row: dict[str, str]
+) -> None:
+    assert (await asked(hub))["handlers"] == WELL
+    rules = hub.app.tornado_application.default_router.rules
+    # as an extension does that came first
+    hub.app.tornado_application.add_handlers(".*$", [(row["path"], Theirs)])
+    rules.insert(0, rules.pop(-2))
+    found = await asked(hub)
+    path = row["path"].replace("([^/]+)", "x").replace("([^/]*)", "x")
+    assert (found["ok"], found["handlers"]) == (
+        False,
+        {"ok": False, "message": f"{path} is answered by {__name__}.Theirs."},
+    )
+
+
+async def test_handlers_that_were_never_put_first(hub: RestHub) -> None:
+    rules = hub.app.tornado_application.default_router.rules
+    del rules[:-1]
+    message = (await asked(hub))["handlers"]["message"]
+    for path, handler in (
+        ("/hub/api/users/x/servers/x", "jupyterhub.apihandlers.users.UserServerAPIHandler"),
+        ("/hub/spawn", "jupyterhub.handlers.pages.SpawnHandler"),
+    ):
+        assert f"{path} is answered by {handler}." in message

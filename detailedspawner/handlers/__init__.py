@@ -10,6 +10,7 @@ from jupyterhub.handlers import pages
 from jupyterhub.handlers.static import CacheControlStaticFilesHandler
 
 from ..paths import static_path
+from ..repositories import installation
 from .form import SpawnHandler
 from .hub import HealthAPIHandler, NamespaceListAPIHandler
 from .openapi import OpenAPIHandler
@@ -33,11 +34,9 @@ def extra_handlers() -> list[Any]:
         (API + r"/namespaces", NamespaceListAPIHandler),
         (API + r"/openapi\.yaml", OpenAPIHandler),
     ]
-    health = API + r"/health"
-    patterns = [health, *(pattern for pattern, _ in served)]
     return [
         *served,
-        (health, HealthAPIHandler, {"patterns": patterns}),
+        (API + r"/health", HealthAPIHandler, {"undone_parts": undone_parts}),
         (
             r"/detailedspawner/static/(.*)",
             CacheControlStaticFilesHandler,
@@ -73,3 +72,8 @@ def place_first(app: Any) -> bool:
         _placed.add(application)
         application.add_handlers(".*$", app.add_url_prefix(app.hub_prefix, first_handlers()))
     return True
+
+
+def undone_parts(app: Any) -> dict[str, str]:
+    """Return the parts of `configure(c)` that an application does not have, and why not."""
+    return installation.undone_parts(app, extra_handlers(), first_handlers())

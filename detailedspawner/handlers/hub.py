@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
+from jupyterhub.app import JupyterHub
 from jupyterhub.scopes import needs_scope
 
 from ..repositories.health import hub_health
@@ -25,13 +28,14 @@ class NamespaceListAPIHandler(ArgumentsAPIHandler):
 class HealthAPIHandler(ArgumentsAPIHandler):
     """Whether the parts that starts depend on are well."""
 
-    def initialize(self, patterns: list[str]) -> None:
-        """Take the patterns of all handlers that should be installed."""
-        self.patterns = patterns
+    def initialize(self, undone_parts: Callable[[Any], dict[str, str]]) -> None:
+        """Take what tells which parts of the installation an application lacks."""
+        self.undone_parts = undone_parts
 
     @needs_scope("read:hub")  # type: ignore[untyped-decorator]
     async def get(self) -> None:
         """Write each part with what is wrong; 200 also then, since the Hub itself answers."""
         self.check_arguments()
-        health = await hub_health(self.users, self.settings, self.patterns)
+        undone = self.undone_parts(JupyterHub.instance()) if JupyterHub.initialized() else None
+        health = await hub_health(self.users, self.settings, undone)
         self.finish(json.dumps(health.to_dict()))

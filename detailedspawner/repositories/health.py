@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import aiohttp
-from jupyterhub.app import JupyterHub
 
 from .._version import __version__
 from ..gate import configured_access
 from ..hub import HubKubeSpawner
 from ..models.hubhealth import Check, HubHealth, Watch
 from ..models.text import clean
-from ..paths import template_paths
-from ..spawner import DetailedKubeSpawner
+from .installation import FIRST_HANDLERS, HANDLERS, SPAWNER_CLASS, TEMPLATES
 
 # seconds that the API server has for its answer
 API_TIMEOUT = 5.0
@@ -25,21 +22,21 @@ NOT_YET = "Not known: no server was looked at since the Hub's start."
 
 
 async def hub_health(
-    users: Any, settings: Mapping[str, Any], patterns: Collection[str]
+    users: Any, settings: Mapping[str, Any], undone: Mapping[str, str] | None
 ) -> HubHealth:
     """Ask all parts, and say of each whether it is well.
 
-    `settings` are those of the Hub's web application, `patterns` of the product's handlers.
+    `settings` are those of the Hub's web application, `undone` the parts of `configure(c)`
+    that it lacks, each with what is wrong; None if there is no application to ask.
     """
     api_server, proxy_route = await asyncio.gather(_api_server(users), _proxy_route(settings))
-    installed = JupyterHub.instance() if JupyterHub.initialized() else None
     watches = _watches()
     checks = {
         "api_server": api_server,
         "proxy_route": proxy_route,
-        "templates": _templates(installed),
-        "handlers": _handlers(installed, patterns),
-        "spawner_class": _spawner_class(installed),
+        "templates": _installed(undone, TEMPLATES),
+        "handlers": _installed(undone, HANDLERS, FIRST_HANDLERS),
+        "spawner_class": _installed(undone, SPAWNER_CLASS),
     }
     broken = [*(one.ok is False for one in checks.values()), *(not one.ok for one in watches)]
     return HubHealth(version=__version__, ok=not any(broken), watches=watches, **checks)
@@ -89,31 +86,9 @@ async def _proxy_route(settings: Mapping[str, Any]) -> Check:
     return WELL if await route.answers() else Check(False, clean(str(route.problem)))
 
 
-def _templates(app: Any) -> Check:
-    if app is None:
+def _installed(undone: Mapping[str, str] | None, *parts: str) -> Check:
+    """Say whether an application has these parts of `configure(c)`."""
+    if undone is None:
         return Check(None)
-    # behind the Hub's own folder ours would never be asked
-    stock = str(Path(app.data_files_path) / "templates")
-    paths = list(app.template_paths)
-    before_stock = paths[: paths.index(stock)] if stock in paths else paths
-    if set(template_paths()) <= set(before_stock):
-        return WELL
-    return Check(False, "JupyterHub.template_paths was set after configure(c).")
-
-
-def _handlers(app: Any, patterns: Collection[str]) -> Check:
-    if app is None:
-        return Check(None)
-    known = {handler[0] for handler in app.extra_handlers}
-    absent = [pattern for pattern in patterns if pattern not in known]
-    if not absent:
-        return WELL
-    return Check(False, f"JupyterHub.extra_handlers lacks {', '.join(absent)}.")
-
-
-def _spawner_class(app: Any) -> Check:
-    if app is None:
-        return Check(None)
-    if issubclass(app.spawner_class, DetailedKubeSpawner):
-        return WELL
-    return Check(False, f"JupyterHub.spawner_class is {app.spawner_class.__name__}.")
+    wrong = [undone[part] for part in parts if part in undone]
+    return Check(False, clean(" ".join(wrong))) if wrong else WELL
