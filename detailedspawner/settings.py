@@ -15,7 +15,7 @@ from traitlets import Dict, List, TraitError, Unicode, validate
 from traitlets.config import Config
 
 from .healthtraits import MOST_SECONDS, HealthTraits, Seconds
-from .pods import DEFAULT_GRACES, PodSettings, read_messages
+from .pods import DEFAULT_GRACES, PodSettings, read_messages, read_rules
 from .preparationtraits import PreparationTraits
 
 # the steps that stand for no container of their own
@@ -98,6 +98,17 @@ class DetailedTraits(HealthTraits, PreparationTraits):
         """,
     )
 
+    failure_message_rules: Any = List(
+        config=True,
+        help="""
+        Say in your own words what the cluster says in its own.
+
+        A list of dicts of `match`, a regular expression that is looked for in the
+        cluster's text, and of `message`, `hint` and `help_url` as in `failure_messages`.
+        The first that matches wins, also over `failure_messages`.
+        """,
+    )
+
     @validate("step_names")
     def _check_step_names(self, proposal: Any) -> dict[str, str]:
         names: dict[str, str] = proposal["value"]
@@ -156,6 +167,15 @@ class DetailedTraits(HealthTraits, PreparationTraits):
             raise _wrong("failure_messages", messages, str(error)) from None
         return messages
 
+    @validate("failure_message_rules")
+    def _check_failure_message_rules(self, proposal: Any) -> Any:
+        rules = proposal["value"]
+        try:
+            read_rules(rules)
+        except ValueError as error:
+            raise _wrong("failure_message_rules", rules, str(error)) from None
+        return rules
+
     def user_secrets(self) -> tuple[str, ...]:
         """Return what of the user's own must not be shown; none without a user."""
         return ()
@@ -169,6 +189,7 @@ class DetailedTraits(HealthTraits, PreparationTraits):
         self._check_step_names({"value": self.step_names})
         self._check_failure_graces({"value": self.failure_graces})
         self._check_failure_messages({"value": self.failure_messages})
+        self._check_failure_message_rules({"value": self.failure_message_rules})
         tails = self.log_tail_containers
         return PodSettings(
             main_container=self.main_container,
@@ -177,6 +198,7 @@ class DetailedTraits(HealthTraits, PreparationTraits):
             step_names=dict(self.step_names),
             graces={**DEFAULT_GRACES, **self.failure_graces},
             texts=read_messages(self.failure_messages),
+            message_rules=read_rules(self.failure_message_rules),
             secrets=self.user_secrets(),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from detailedspawner.models import StepStatus
-from detailedspawner.pods import PodSettings, PodView, Seen, Verdict, judge
+from detailedspawner.pods import PodSettings, PodView, Replacement, Seen, Verdict, judge
+from detailedspawner.pods.settings import MessageRule
 
 from .podmaker import (
     BEGIN,
@@ -313,6 +315,8 @@ def test_no_setting_raises(
         completing_containers=globs,
         log_tail_containers=globs,
         graces=graces,
-        message_rules=tuple((glob, "said") for glob in globs),
+        message_rules=tuple(
+            MessageRule(re.compile(re.escape(glob)), Replacement("said")) for glob in globs
+        ),
     )
     check(judge(pod, events, now=BEGIN + at, settings=chosen))

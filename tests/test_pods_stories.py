@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from detailedspawner.pods import PodSettings, PodView, Seen, Verdict
+from detailedspawner.pods import PodSettings, PodView, Seen, Verdict, read_rules
 
 from .podmaker import (
     BEGIN,
@@ -260,7 +260,11 @@ def test_an_invalid_field_is_told_at_the_container_that_has_it() -> None:
 
 
 def test_an_administrators_rule_wins_over_the_built_in_text() -> None:
-    settings = PodSettings(message_rules=((r"\d+ Insufficient memory", "Alle Plätze belegt."),))
+    settings = PodSettings(
+        message_rules=read_rules(
+            [{"match": r"\d+ Insufficient memory", "message": "Alle Plätze belegt."}]
+        )
+    )
     pod = make_pod(conditions=unschedulable(full("4 Insufficient memory")))
     problem = look(pod, settings=settings).problem
     assert problem is not None

@@ -7,7 +7,14 @@ import string
 
 import pytest
 
-from detailedspawner.pods import TEXTS, PodSettings, Replacement, judge, read_messages
+from detailedspawner.pods import (
+    TEXTS,
+    PodSettings,
+    Replacement,
+    judge,
+    read_messages,
+    read_rules,
+)
 from detailedspawner.pods.details import detail, exec_error, pull_error, raw_detail
 from detailedspawner.pods.exit_codes import exit_meaning
 from detailedspawner.pods.settings import DEFAULT_GRACES
@@ -203,11 +210,19 @@ def test_secrets_are_hidden_in_an_administrators_words_too() -> None:
     assert problem.message == "It said token=(hidden)."
 
 
-def test_a_rule_that_is_no_regular_expression_is_skipped() -> None:
-    settings = PodSettings(message_rules=(("(", "never"), ("manifest", "used")))
-    problem = judge(PULL, now=BEGIN, settings=settings).problem
+def test_the_first_rule_that_matches_wins_over_all_other_texts() -> None:
+    rules = read_rules([
+        {"match": "^no such", "message": "never"},
+        {"match": "manifest|unknown", "message": "No {image}.", "help_url": "https://help.example"},
+        {"match": "manifest", "message": "too late"},
+    ])  # fmt: skip
+    texts = {"pull.not_found": Replacement("less precise", "a hint")}
+    problem = judge(PULL, now=BEGIN, settings=PodSettings(message_rules=rules, texts=texts)).problem
     assert problem is not None
-    assert problem.message == "used"
+    assert (problem.message, problem.hint) == (
+        "No registry.example/science/notebook:2026.1.",
+        "https://help.example",
+    )
 
 
 def test_braces_from_outside_are_no_fields() -> None:

@@ -65,6 +65,22 @@ WRONG = [
 ]
 
 
+WRONG += [
+    {"trait": "failure_message_rules", "value": rules, "says": says}
+    for rules, says in [
+        ({"match": "x"}, "'x'"),
+        (["x"], "rule 0 needs `match`"),
+        ([{"message": "x"}], "rule 0 needs `match`"),
+        ([{"match": "", "message": "x"}], "rule 0 needs `match`"),
+        ([{"match": "(", "message": "x"}], "no regular expression"),
+        ([{"match": "x"}], "needs a text"),
+        ([{"match": "x", "message": 3}], "not empty"),
+        ([{"match": "x", "message": "{y}"}], "known are account"),
+        ([{"match": "x", "message": "y", "when": "z"}], "known are message, hint"),
+    ]
+]
+
+
 @pytest.mark.parametrize("row", WRONG, ids=lambda row: f"{row['trait']}-{row['says']}")
 @pytest.mark.parametrize("section", ["DetailedKubeSpawner", "KubeSpawner", "Spawner"])
 def test_a_wrong_value_is_named_with_its_trait(row: dict[str, Any], section: str) -> None:
@@ -99,6 +115,7 @@ RIGHT = [
     {"completing_containers": ["report", "once-*"]},
     {"log_tail_containers": []},
     {"failure_graces": {"crash": 0, "pull_definite": None, "config": 2.5}},
+    {"failure_message_rules": [{"match": "x+", "message": "y"}]},
     {"failure_messages": {"OOMKilled": {"help_url": "https://help.example/memory"}}},
 ]
 
@@ -109,6 +126,8 @@ def test_right_values_reach_the_judgement(values: dict[str, Any]) -> None:
     settings = DetailedTraits(**values).pod_settings()
     if "failure_graces" in values:
         assert settings.graces == {**DEFAULT_GRACES, **values["failure_graces"]}
+    elif "failure_message_rules" in values:
+        assert settings.message_rules[0].pattern.pattern == "x+"
     elif "failure_messages" in values:
         assert settings.texts["OOMKilled"].help_url == "https://help.example/memory"
     elif "log_tail_containers" in values:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .faults import counts, users_fault
 from .judging import judge
-from .replacing import read_messages
+from .replacing import read_messages, read_rules
 from .secrecy import pod_secrets
 from .settings import DEFAULT_GRACES, PodSettings, Replacement
 from .texts import TEXTS, Text
@@ -32,5 +32,6 @@ __all__ = [
     "judge",
     "pod_secrets",
     "read_messages",
+    "read_rules",
     "users_fault",
 ]

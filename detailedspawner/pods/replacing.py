@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .containers import TROUBLE_WAITING
 from .events import SANDBOX, SCHEDULING, VOLUMES
-from .settings import Replacement
+from .settings import MessageRule, Replacement
 from .texts import TEXTS
 
 _PARTS = ("message", "hint", "help_url")
@@ -51,6 +51,26 @@ def read_messages(given: Mapping[Any, object]) -> dict[str, Replacement]:
     that names what is wrong.
     """
     return {_reason(reason): _replacement(reason, value) for reason, value in given.items()}
+
+
+def read_rules(given: Iterable[object]) -> tuple[MessageRule, ...]:
+    """Return the rules of a list of dicts: `match`, a regular expression, and what is said.
+
+    Raises ValueError that names what is wrong.
+    """
+    return tuple(_rule(number, item) for number, item in enumerate(given))
+
+
+def _rule(number: int, item: object) -> MessageRule:
+    parts = dict(item) if isinstance(item, Mapping) else {}
+    match = parts.pop("match", None)
+    if not isinstance(match, str) or not match:
+        raise ValueError(f"rule {number} needs `match`, a regular expression, and what to say")
+    try:
+        pattern = re.compile(match)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"{match!r} is no regular expression: {error}") from None
+    return MessageRule(pattern, _replacement(match, parts))
 
 
 def _reason(reason: object) -> str:

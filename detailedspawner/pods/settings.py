@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -65,6 +66,13 @@ class Replacement(NamedTuple):
     help_url: str | None = None
 
 
+class MessageRule(NamedTuple):
+    """What is said instead of any other text where the cluster's own words match."""
+
+    pattern: re.Pattern[str]
+    words: Replacement
+
+
 @dataclass(frozen=True, slots=True)
 class PodSettings:
     """Settings of `judge`; every field has a default that fits a stock KubeSpawner."""
@@ -82,8 +90,8 @@ class PodSettings:
     oom_restarts: int = 2
     # Key of the table of texts, or reason, to what is said instead of the built-in text.
     texts: Mapping[str, Replacement] = field(default_factory=dict)
-    # Regular expression on the cluster's own text to the message that replaces ours.
-    message_rules: tuple[tuple[str, str], ...] = ()
+    # What is said where the cluster's own text matches; the first that does wins.
+    message_rules: tuple[MessageRule, ...] = ()
     # Values that are never shown, beside those that the pod's own spec tells of.
     secrets: tuple[str, ...] = ()
 

@@ -6,7 +6,6 @@ Fields in braces are filled with cleaned text; an unknown one becomes empty.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
@@ -16,6 +15,8 @@ from .settings import PodSettings, Replacement
 
 MESSAGE_LENGTH = 500
 URL_LENGTH = 2000
+# of the cluster's own words, in which an administrator's expressions look
+RULE_LENGTH = 4000
 
 ASK_ADMIN = "Please tell the administrator; trying again will not help."
 
@@ -335,13 +336,9 @@ def render(
     replacement = next((item for item in named if item), None)
     if replacement:
         message, hint = _replaced(replacement, message, hint, fields)
-    for pattern, words in settings.message_rules:
-        try:
-            found = re.search(pattern, raw)
-        except re.error:
-            continue
-        if found:
-            return clean(words, MESSAGE_LENGTH), hint
+    for rule in settings.message_rules:
+        if rule.pattern.search(raw[:RULE_LENGTH]):
+            return _replaced(rule.words, message, hint, fields)
     return message, hint
 
 
