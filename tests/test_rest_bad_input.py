@@ -49,7 +49,8 @@ PATHS = [
 NAMES = [
     "nobody", "a%2Fb", "..%2f..", "%2e%2e", "%00", "al%00ice", "%0d%0a", "%E2%80%A8",
     "%F0%9F%90%B3", "%C3%A4", "alice%20", "%20alice", "'%20OR%201=1--", "%25", "%25s", "*",
-    "None", "\\", "<b>", "x" * 255, "x" * 5000, "{0}", "alice%2F", "ALICE%00", "%7B%7D", ";", "_", "a_b",
+    "None", "\\", "<b>", "x" * 255, "x" * 5000, "{0}", "alice%2F", "ALICE%00", "%7B%7D", ";",
+    "_", "a_b",
 ]  # fmt: skip
 # paths with a place for a name of a user, and of a server
 PLACES = [

@@ -34,6 +34,7 @@ from .columns import SERVERS, written
 from .errors import no_answer, spawn_error, status_of
 from .kubespawner import START_ID_ANNOTATION, HubKubeSpawner
 from .noticing import NoticesHub, server_key
+from .rows import is_still, rows_notifier
 from .servers import (
     COUNTS_MISTAKES,
     forgive_failure,
@@ -51,9 +52,11 @@ __all__ = [
     "HubKubeSpawner",
     "NoticesHub",
     "forgive_failure",
+    "is_still",
     "may_read_logs",
     "no_answer",
     "remove_server",
+    "rows_notifier",
     "save_state",
     "server_key",
     "spawn_error",

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..hub import NoticesHub, server_key
+from ..hub import NoticesHub, is_still, rows_notifier, server_key
 from ..models import ServerState, ServerStatus
 from ..spawner import DetailedKubeSpawner
 from .status import server_status
@@ -25,14 +25,18 @@ async def awaited_status(
 ) -> ServerStatus | None:
     """Return the first status that is enough, or the one after so many seconds.
 
-    None when there is no such server. `given_up`: nobody waits for the answer any more.
+    None when there is no such server, or no more. `given_up`: nobody waits for the answer any more.
     """
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     changed = given_up or asyncio.Event()
-    unsubscribe = NoticesHub.hub_notifier.subscribe(server_key(user.name, server_name), changed.set)
+    name, number = user.name, str(user.id)
+    unsubscribe = NoticesHub.hub_notifier.subscribe(server_key(name, server_name), changed.set)
+    unsubscribe_rows = rows_notifier.subscribe(number, changed.set)
     try:
         while True:
+            if not is_still(user, name):
+                return None
             status = server_status(user, server_name)
             if status is None or enough(status) or loop.time() >= end:
                 return status
@@ -42,6 +46,7 @@ async def awaited_status(
             changed.clear()
     finally:
         unsubscribe()
+        unsubscribe_rows()
 
 
 @contextlib.contextmanager
