@@ -187,7 +187,8 @@
       if (finished) return;
       cancelling = false;
       view.show(status, views[status?.state] ?? "starting");
-      const text = view.format(texts.cancel_failed, { message: view.clean(error.message) });
+      const message = view.words.clean(error.message);
+      const text = view.words.say("cancel_failed", { message });
       view.notify(text);
       view.announce(text);
     }
@@ -209,8 +210,7 @@
   }
 
   function startNotRunning() {
-    view.status = status;
-    if (status) view.drawSteps();
+    if (status) view.steps?.draw(status, "failed");
     const link = document.getElementById("start");
     if (link && location.hash) link.href += location.hash;
     const seconds = page.implicit_spawn_seconds;

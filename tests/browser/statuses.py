@@ -61,6 +61,7 @@ def start(ready: int, *, state: str = "starting", revision: int | None = None) -
         containers=tuple(containers),
         cancellable=state == "starting",
         expected_seconds=90.0,
+        expected_at_most_seconds=100.0,
         started_at=now - 63,
         updated_at=now,
     ).to_dict()

@@ -68,7 +68,7 @@ async def start(page: Page, demo: str, user: str, profile: str) -> None:
 async def test_seven_named_steps_lead_to_jupyterlab(demo, page, screenshot, axe, theme):
     await page.emulate_media(color_scheme=theme)
     await start(page, demo, f"good-{theme}", "Session with repository")
-    steps = page.get_by_role("list", name="Steps of the start").locator("li")
+    steps = page.get_by_role("list", name="Steps of the start").locator("> li")
     await expect(page.get_by_text("2 of 7 containers ready")).to_be_visible(timeout=30 * SECONDS)
     await expect(steps.filter(has_text="Initialization")).to_contain_text("Ready")
     await expect(steps.filter(has_text="Cloning and configuring")).to_contain_text("In progress")
