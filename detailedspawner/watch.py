@@ -329,10 +329,13 @@ class ReflectorPool:
         await fresh.start()
         # the old one serves until the new one is loaded: nobody sees an empty list
         previous, self.reflectors[key] = self.reflectors.get(key), fresh
+        # those who were told by the list itself have looked at the old one
+        known = previous.resources if previous is not None else {}
+        for name in known.keys() | fresh.resources.keys():
+            if _version(known.get(name)) != _version(fresh.resources.get(name)):
+                fresh.changed(name, known.get(name), fresh.resources.get(name))
         if previous is not None:
             await previous.stop()
-            for gone in previous.resources.keys() - fresh.resources.keys():
-                fresh.notifier.notify(gone)
         return fresh
 
     def _ended(self, key: Hashable, task: asyncio.Task[FollowingReflector]) -> None:

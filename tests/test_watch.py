@@ -257,6 +257,27 @@ async def test_a_dead_watch_is_replaced_and_what_went_away_meanwhile_is_told(
     assert told == ["a"]
 
 
+async def test_whoever_is_told_of_a_change_finds_it_though_a_reflector_was_made_anew(
+    api: FakeApi, make: Make
+) -> None:
+    reflectors: dict[Any, Any] = {}
+    pool, notifier, seen = ReflectorPool(reflectors), Notifier(), []
+
+    def look() -> None:
+        pods = reflectors["pods"].pods if "pods" in reflectors else {}
+        seen.append(pods.get("ns/a", {}).get("metadata", {}).get("resourceVersion"))
+
+    notifier.subscribe("ns/a", look)
+    api.items = [pod("a", "1")]
+    dead = await pool.ensure("pods", lambda: make(notifier=notifier))
+    assert seen[-1] == "1"
+    dead.watch_task.cancel()
+    await until(dead.watch_task.done)
+    api.items = [pod("a", "2")]
+    await pool.ensure("pods", lambda: make(notifier=notifier))
+    assert seen[-1] == "2"
+
+
 async def test_while_a_reflector_is_replaced_the_old_one_still_serves(
     api: FakeApi, make: Make
 ) -> None:
