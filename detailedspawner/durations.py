@@ -22,6 +22,8 @@ KEPT_STARTS = 50
 KEPT_PROFILES = 200
 MOST_STEPS = 100
 NAME_LENGTH = 255
+# seconds; longer ones are no durations, and JSON has whole numbers that no float can hold
+LONGEST = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,4 +153,4 @@ def _between(begun: float | None, ended: float | None) -> float | None:
 
 def _is_duration(value: object) -> bool:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return number and 0 <= value < math.inf  # type: ignore[operator]  # a number, as looked at above
+    return number and 0 <= value <= LONGEST  # type: ignore[operator]  # a number, as looked at above

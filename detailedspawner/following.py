@@ -63,6 +63,8 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
         self._last_duration: Sample | None = None
         # False from the first moment of a start until all of it is done; None: not ours
         self._passed_gate: bool | None = None
+        # the Hub has the pod deleted, so its end is none of its own
+        self._asked_to_stop = False
         # a pod may exist though the watch has not shown it yet
         self._maybe_pod = False
         self._kube_task: asyncio.Future[Any] | None = None
@@ -213,7 +215,12 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
         return self._detailed_start is not None and start_id == self._detailed_start.id
 
     def pod_to_create(self, pod: Any) -> None:
-        """Mark the pod as this start's, and have the end of its logs in its status."""
+        """Mark the pod as this start's, and have the end of its logs in its status.
+
+        Raises RuntimeError when the server was stopped meanwhile: nobody would delete the pod.
+        """
+        if self._asked_to_stop:
+            raise RuntimeError("The server was stopped while it was started.")
         self._maybe_pod = True
         start = self._detailed_start
         if start is None:

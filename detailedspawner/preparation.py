@@ -210,6 +210,8 @@ class Preparing:
             report(self.preparations[0].name, StepStatus.EXECUTING, message)
             await self.settled()
         for preparation in self.preparations:
+            if self.cancelled.is_set():
+                raise _stopped(preparation.name)
             report(preparation.name, StepStatus.EXECUTING, None)
             try:
                 await self._run(preparation, spawner, report)
@@ -229,6 +231,10 @@ class Preparing:
         """
         self.cancelled.set()
         begun, self._begun = self._begun, []
+        for _, work in begun:
+            # one that is still at work when the Hub ends; a thread ends by itself
+            if isinstance(work, asyncio.Task):
+                work.cancel()
         if not any(preparation.undo for preparation, _ in begun):
             return None
         task = asyncio.get_running_loop().create_task(self._undo_all(begun[::-1], spawner))
@@ -272,6 +278,8 @@ class Preparing:
             work = _task(lambda made: made, result)
             self._begun[place] = (preparation, work)
             result, error = await self._ended(preparation, work)
+        if isinstance(error, asyncio.CancelledError) and self.cancelled.is_set():
+            raise _stopped(preparation.name) from error
         if error is not None:
             raise self._failure(preparation.name, error) from error
         if result is not None:
@@ -355,6 +363,10 @@ class Preparing:
             return await result if inspect.isawaitable(result) else result
 
         return in_a_thread
+
+
+def _stopped(name: str) -> PreparationFailed:
+    return PreparationFailed(name, f"“{name}” was interrupted: the server was stopped.")
 
 
 def _is_async(function: Any) -> bool:

@@ -28,7 +28,6 @@ class PreparingSpawner(FollowingSpawner):
     """A spawner whose options are loaded once, and whose preparations are steps."""
 
     _cancel_asked: bool
-    _asked_to_stop: bool
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -11,9 +11,10 @@ from typing import Any
 from .claims import CLAIMS_INTERVAL, claim_names, read_claims
 from .ending import NoProgress, OutOfTime, Unhealthy, to_spawn_error
 from .gate import STARTUP_PATIENCE, wait_at_gate
-from .hub import save_state
+from .hub import goes_on_elsewhere, save_state
 from .models import StartWarning
 from .pods import Verdict
+from .preparation import UNDO_TIMEOUT
 from .preparing import PreparingSpawner
 from .probe import remove_early_route
 from .record import Outcome
@@ -23,6 +24,8 @@ from .starting import Start
 DEADLINE_MARGIN = 1.0
 # seconds that the Hub waits in vain for a server that is known not to come
 GIVEN_UP_TIMEOUT = 1
+# seconds since the epoch that can still be written as a date
+LATEST_TIME = 2e11
 # nothing listens on the port that is kept for it
 NOWHERE = "http://127.0.0.1:1"
 
@@ -36,8 +39,6 @@ class DetailedKubeSpawner(PreparingSpawner):
     _cancel_asked = False
     # the poll that is under way
     _polling: asyncio.Task[Any] | None = None
-    # the Hub has the pod deleted, so its end is none of its own
-    _asked_to_stop = False
 
     # --- the start ------------------------------------------------------------------
 
@@ -330,9 +331,13 @@ class DetailedKubeSpawner(PreparingSpawner):
                 # it failed before it came to its own part, of which `detailed_status` tells
                 self._end(start)
             self._remember_death(start)
+        # a Hub that ends stops servers while their starts go on
+        self._asked_to_stop = True
         if self._preparing is not None:
-            self._preparing.undo(self)
+            undone = self._preparing.undo(self)
             self._preparing = None
+            if undone is not None and goes_on_elsewhere(self):
+                await asyncio.wait({undone}, timeout=UNDO_TIMEOUT)
         proxy = self.user.settings.get("proxy")
         if self._early_route is not None and proxy is not None:
             await remove_early_route(proxy, self._early_route, log=self.log)
@@ -364,4 +369,4 @@ class DetailedKubeSpawner(PreparingSpawner):
 
 def _seconds(kept: object) -> float | None:
     """Return a time from the saved state; None for anything else."""
-    return float(kept) if isinstance(kept, (int, float)) and kept > 0 else None
+    return float(kept) if isinstance(kept, (int, float)) and 0 < kept < LATEST_TIME else None

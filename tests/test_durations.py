@@ -131,6 +131,7 @@ JUNK: list[Any] = [
     None, [], "text", {}, {**GOOD, "seconds": -1}, {**GOOD, "seconds": "1"},
     {**GOOD, "seconds": True}, {**GOOD, "seconds": float("nan")}, {**GOOD, "steps": []},
     {**GOOD, "steps": {"A": None}}, {**GOOD, "start_id": 7}, {**GOOD, "profile": None},
+    {**GOOD, "seconds": 10**400}, {**GOOD, "steps": {"A": 10**400}},
 ]  # fmt: skip
 
 

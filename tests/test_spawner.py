@@ -730,6 +730,24 @@ async def test_a_restarted_hub_finishes_a_start(
     assert "detailedspawner" not in after.get_state()
 
 
+@pytest.mark.parametrize("began", [None, "soon", -1, 1e300, float("inf"), 10**400, [7]], ids=repr)
+async def test_a_start_goes_on_whatever_time_was_kept_of_it(
+    cluster: Cluster, make: Make, began: Any
+) -> None:
+    before = make()
+    start = await started(cluster, before)
+    kept = {"start_id": before.detailed_status().start_id, "began": began, "deadline": began}
+    start.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await start
+    after = make()
+    after.load_state({"pod_name": "jupyter-alice", "detailedspawner": kept})
+    url = asyncio.ensure_future(after.get_url())
+    await until(lambda: after.detailed_status().start_id == kept["start_id"])
+    cluster.move()
+    assert await asyncio.wait_for(url, 5) == "http://127.0.0.9:8888"
+
+
 async def test_a_start_that_a_restarted_hub_finishes_can_be_cancelled(
     cluster: Cluster, make: Make
 ) -> None:

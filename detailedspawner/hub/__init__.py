@@ -38,6 +38,7 @@ from .rows import is_still, rows_notifier
 from .servers import (
     COUNTS_MISTAKES,
     forgive_failure,
+    goes_on_elsewhere,
     may_read_logs,
     remove_server,
     save_state,
@@ -52,6 +53,7 @@ __all__ = [
     "HubKubeSpawner",
     "NoticesHub",
     "forgive_failure",
+    "goes_on_elsewhere",
     "is_still",
     "may_read_logs",
     "no_answer",

@@ -47,6 +47,12 @@ def spawn_failure(spawner: Any) -> BaseException | None:
     return future.exception()
 
 
+def goes_on_elsewhere(spawner: Any) -> bool:
+    """Whether a start goes on in another task than the one that asks."""
+    future = spawn_future(spawner)
+    return future is not None and not future.done() and future is not asyncio.current_task()
+
+
 async def remove_server(user: Any, spawner: Any) -> None:
     """Remove a named server that is stopped, with all that it keeps."""
     await maybe_future(user._delete_spawner(spawner))
