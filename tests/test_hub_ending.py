@@ -65,7 +65,7 @@ async def test_a_hub_that_stops_its_servers_leaves_none_that_was_to_come(
         start = spawner._spawn_future
         ending = asyncio.ensure_future(hub.app.cleanup())
         # what the Hub waits for lets go only now
-        await until(lambda: spawner._stop_pending or not spawner.active)
+        await until(lambda: spawner._asked_to_stop)
         released.set()
         await asyncio.wait_for(ending, 20)
         assert ("undone" in did) == row["undone"]
