@@ -418,6 +418,35 @@ async def test_what_the_cluster_does_not_do_is_not_the_users_fault(
     assert f"Start {status.start_id} failed" in caplog.text
 
 
+async def test_what_is_left_of_an_evicted_server_makes_room_for_the_new_one(
+    cluster: Cluster, make: Make
+) -> None:
+    old = {
+        "metadata": {"name": "jupyter-alice", "labels": {"component": "singleuser-server"}},
+        "spec": {"containers": [{"name": "notebook", "image": "lab:1"}]},
+    }
+    cluster.store.create("pods", "ns", old)
+    evicted = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory"}
+    cluster.store.update("pods", "ns", "jupyter-alice", lambda pod: pod["status"].update(evicted))
+    left = cluster.pod()
+    assert left is not None
+    spawner = make()
+    start = asyncio.ensure_future(spawner.start())
+    told: list[str] = []
+
+    def replaced() -> bool:
+        told.append(spawner.detailed_status().state.value)
+        pod = cluster.pod()
+        return start.done() or bool(pod and pod["metadata"]["uid"] != left["metadata"]["uid"])
+
+    await until(replaced)
+    cluster.move()
+    await asyncio.wait_for(start, 5)
+    # nothing of the old one is told of the new one
+    assert set(told) <= {"starting"}
+    assert spawner.detailed_status().warnings == ()
+
+
 async def test_a_hook_that_fails_once_the_pod_is_there_is_the_cause(
     cluster: Cluster, make: Make
 ) -> None:
