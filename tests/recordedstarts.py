@@ -126,10 +126,10 @@ STARTS: dict[str, Recorded] = {
             *EARLY,
             (10.0, pod(*CLONED, waiting("notebook", "CreateContainerConfigError",
                                         'secret "git" not found'), **ON)),
-            (31.0, UP),
+            (24.0, UP),
         ),
         numbered(*BEGUN, event("Failed", 'Error: secret "git" not found', 10, about="notebook"),
-                 *booted(30)),
+                 *booted(23)),
         "running", "All containers are ready.", troubled=True,
     ),
     "a volume that comes late": Recorded(

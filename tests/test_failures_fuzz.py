@@ -20,7 +20,7 @@ ALL = STARTS | FAILURES
 QUICK = settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
 )
-# How late an event may come; no grace and no warning is due sooner.
+# How late an event or a status may come; no grace and no warning is due sooner.
 LATEST = 15.0
 PATIENCE = 4000.0
 
@@ -39,7 +39,12 @@ def look(recorded: Recorded, chance: random.Random | None) -> list[PodView]:
     if chance:
         # the last one always comes, others may be missed or come twice
         kept = [pod for pod in pods[:-1] for _ in range(chance.choice((0, 1, 1, 2)))]
-        pods = [*kept, pods[-1]]
+        # a watch may be late, but it keeps the order
+        arrived = 0.0
+        pods, known = [], [*kept, pods[-1]]
+        for at, pod in known:
+            arrived = max(arrived, at + chance.uniform(0, LATEST))
+            pods.append((arrived, pod))
     moments = [(at, pod) for at, pod in pods]
     # an event alone wakes the judge too
     moments += [(happened(event) + late[id(event)], None) for event in events]
