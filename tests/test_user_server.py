@@ -499,10 +499,25 @@ async def test_the_form_of_a_slow_start_leads_to_its_page_at_once(hub: RestHub) 
     server.assert_nothing_is_left()
 
 
-async def test_the_form_tells_what_ends_a_start_at_once(hub: RestHub, patient: None) -> None:
-    answer = await submit(Server(hub), "refused")
-    assert answer.status_code == 403
-    assert "not for you" in answer.text
+@pytest.mark.parametrize(
+    ("phase", "code", "told", "traceback"),
+    [("refused", 403, "not for you", False), ("fails at once", 500, "broken", True)],
+)
+async def test_the_form_tells_what_ends_a_start_at_once(
+    phase: str,
+    code: int,
+    told: str,
+    traceback: bool,
+    hub: RestHub,
+    patient: None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    answer = await submit(Server(hub), phase)
+    assert answer.status_code == code
+    assert told in answer.text or code == 500
+    (record,) = (r for r in caplog.records if "spawn single-user server with" in r.getMessage())
+    # a user's mistake is no fault of the Hub
+    assert bool(record.exc_info) is traceback
 
 
 async def test_the_form_waits_for_the_end_of_a_cancelled_start(hub: RestHub) -> None:
