@@ -117,7 +117,7 @@ class Hub:
             except httpx.TransportError:
                 return False
 
-        eventually(up, "the Hub answers")
+        eventually(up, "the Hub answers", 180)
 
     def restart(self, how: signal.Signals) -> None:
         """End the Hub by a signal and start it again; it need not answer yet."""
