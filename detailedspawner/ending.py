@@ -11,7 +11,8 @@ from tornado.web import HTTPError
 
 from .hub import spawn_error, status_of
 from .models import StepKind, StepStatus
-from .pods import Problem, counts, users_fault
+from .outage import Outage
+from .pods import ASK_ADMIN, Problem, counts, users_fault
 from .preparation import PreparationFailed
 from .record import Outcome, start_record
 from .starting import Start
@@ -36,12 +37,18 @@ class OutOfTime(TimeoutError):
     """The time of the whole start is over, not that of one request to the cluster."""
 
 
-def to_spawn_error(start: Start, error: Exception, start_timeout: float, log: Any) -> Exception:
+def to_spawn_error(
+    start: Start, error: Exception, start_timeout: float, log: Any, unseen: Outage | None = None
+) -> Exception:
     """Tell a start what ended it, and return the exception that says so to the Hub.
 
-    An error that is not about the server, such as one of a hook, is returned as it is.
+    `unseen` is why nothing new is seen of its pod, None if it is. An error that is not
+    about the server, such as one of a hook, is returned as it is.
     """
     timed_out = isinstance(error, TimeoutError | asyncio.TimeoutError | NoProgress)
+    if not timed_out or start.decided.done():
+        # it did not wait for its pod
+        unseen = None
     problem = start.problem
     if isinstance(error, ApiException):
         problem = start.create_refused(status_of(error))
@@ -53,10 +60,11 @@ def to_spawn_error(start: Start, error: Exception, start_timeout: float, log: An
     if not start.failed and not start.cancelled:
         if isinstance(error, PreparationFailed):
             start.fail(str(error), step=error.name)
-        elif isinstance(error, NoProgress):
-            start.fail(timeout_message(start, f"nothing has changed for {error} seconds"))
         elif timed_out:
-            start.fail(timeout_message(start, f"it took more than {start_timeout:g} seconds"))
+            why = f"it took more than {start_timeout:g} seconds"
+            if isinstance(error, NoProgress):
+                why = f"nothing has changed for {error} seconds"
+            start.fail(timeout_message(start, why, unseen), hint=ASK_ADMIN if unseen else None)
         elif problem is not None:
             # what would be tried again, or was refused for something beside the pod
             start.fail(problem.message, hint=problem.hint, reason=problem.reason)
@@ -66,12 +74,16 @@ def to_spawn_error(start: Start, error: Exception, start_timeout: float, log: An
         # not about the pod: an error of a hook or a bug keeps its own kind
         start.blame("error", isinstance(error, HTTPError) and error.status_code < 500)
         return error
-    start.blame(*_blame(start, error, problem, timed_out=timed_out))
+    if unseen is not None:
+        start.blame("watch", users=False, counts=True)
+    else:
+        start.blame(*_blame(start, error, problem, timed_out=timed_out))
+    cause = unseen or problem
     log.warning(
         "Start %s failed: %s (%s)",
         start.id,
         start.status.message,
-        problem.detail if problem else repr(error),
+        cause.detail if cause else repr(error),
     )
     text = f"{start.status.message} {start.hint}" if start.hint else start.status.message
     text = f"{text} (start {start.id})"
@@ -100,10 +112,13 @@ def _blame(
     return (problem.category if problem else None) or "pod", False, True
 
 
-def timeout_message(start: Start, why: str) -> str:
+def timeout_message(start: Start, why: str, unseen: Outage | None = None) -> str:
     """Return what is said when the time is over: the step that hangs and its problem."""
     name = start.unfinished_step() or "Starting"
     message = f"“{name}” did not finish: {why}."
+    if unseen is not None:
+        # whatever is known of the pod is old
+        return f"{message} The Hub cannot see pods: {unseen.problem}."
     problem = start.problem
     return f"{message} {problem.message}" if problem else message
 

@@ -24,6 +24,7 @@ OTHER = "other"
 REASONS = (
     *DEFAULT_GRACES,
     "timeout",
+    "watch",
     "unhealthy",
     "preparation",
     "profile",

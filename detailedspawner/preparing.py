@@ -116,7 +116,9 @@ class PreparingSpawner(FollowingSpawner):
         silent = no_answer(error, self.api.api_client.configuration.host)
         if silent is not None:
             start.create_refused(silent)
-        failure = to_spawn_error(start, error, self.start_timeout, self.log)
+        # before there is one, nothing of it can be missed
+        unseen = self.pods_outage if self._maybe_pod else None
+        failure = to_spawn_error(start, error, self.start_timeout, self.log, unseen)
         # JupyterHub 5 counts a user's mistake like a failure of the cluster
         forgive_failure(self, failure)
         return failure

@@ -243,7 +243,8 @@ class DetailedKubeSpawner(PreparingSpawner):
             self._maybe_pod = False
             return url
         except Exception as error:
-            raise to_spawn_error(start, error, self.start_timeout, self.log) from error
+            unseen = self.pods_outage
+            raise to_spawn_error(start, error, self.start_timeout, self.log, unseen) from error
         finally:
             self._end(start)
 

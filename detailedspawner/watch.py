@@ -11,50 +11,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import random
 import time
 from collections.abc import Callable, Hashable
 from typing import Any
 
-import aiohttp
 from kubernetes_asyncio.client import ApiException
 from kubespawner.reflector import ResourceReflector
 from traitlets import Any as AnyTrait
 from traitlets import Int
 
+from .outage import NO_ANSWER, Outage, outage, refused
+
 Resource = dict[str, Any]
-Listener = Callable[[], None]
-
-_log = logging.getLogger(__name__)
-
-
-class Notifier:
-    """Tells those who follow a pod, by its "namespace/name", that something changed."""
-
-    def __init__(self) -> None:
-        self._listeners: dict[str, set[Listener]] = {}
-
-    def subscribe(self, key: str, listener: Listener) -> Callable[[], None]:
-        """Call `listener` after each change of the pod; returns what ends that."""
-        self._listeners.setdefault(key, set()).add(listener)
-
-        def unsubscribe() -> None:
-            listeners = self._listeners.get(key, set())
-            listeners.discard(listener)
-            if not listeners:
-                self._listeners.pop(key, None)
-
-        return unsubscribe
-
-    def notify(self, key: str) -> None:
-        """Call every listener of this pod; costs nothing for the other pods."""
-        for listener in tuple(self._listeners.get(key, ())):
-            try:
-                listener()
-            except Exception:
-                # one pod's trouble must not break off the watch of all
-                _log.exception("Telling of a change of %s failed", key)
 
 
 class FollowingReflector(ResourceReflector):  # type: ignore[misc]  # no type hints there
@@ -84,6 +53,10 @@ class FollowingReflector(ResourceReflector):  # type: ignore[misc]  # no type hi
     watch_task: asyncio.Task[None] | None
     # where the watch goes on; None: list first
     resource_version: str | None = None
+    # why nothing new is seen; None while the watch works
+    outage: Outage | None = None
+    # the problems of this outage that the log has
+    _told: frozenset[str] = frozenset()
 
     async def start(self) -> None:
         """List once, then follow in the background.
@@ -120,7 +93,7 @@ class FollowingReflector(ResourceReflector):  # type: ignore[misc]  # no type hi
 
     async def run(self) -> None:
         """Follow for ever: errors are waited out, never given up on."""
-        delay = 0.0
+        delay, expired = 0.0, False
         listed = time.monotonic()
         while True:
             began = time.monotonic()
@@ -129,27 +102,24 @@ class FollowingReflector(ResourceReflector):  # type: ignore[misc]  # no type hi
                     await self.relist()
                     listed = time.monotonic()
                 await self.follow()
+                expired = False
                 # a server that closes at once must not be asked in a tight loop
                 delay = 0.0 if time.monotonic() - began >= 1 else 0.5
-            except (asyncio.TimeoutError, aiohttp.ClientError, OSError) as error:
+            except NO_ANSWER as error:
                 # the network failed, not the version: go on where it broke off
                 delay = self._next_delay(delay)
-                self.log.warning("Watching %s: %r; again in %.1fs", self.kind, error, delay)
+                self._fails(error)
             except ApiException as error:
                 self.resource_version = None
-                expired = error.status == 410
-                delay = 0.0 if expired and delay == 0 else self._next_delay(delay)
-                self.log.warning(
-                    "Watching %s: %s %s; listing again in %.1fs",
-                    self.kind,
-                    error.status,
-                    error.reason,
-                    delay,
-                )
-            except Exception:
+                # a fresh list mends it, unless its version is refused as well
+                expired = error.status == 410 and not expired
+                if not expired:
+                    delay = self._next_delay(delay)
+                    self._fails(error)
+            except Exception as error:
                 self.resource_version = None
                 delay = self._next_delay(delay)
-                self.log.exception("Watching %s; listing again in %.1fs", self.kind, delay)
+                self._fails(error)
             if delay:
                 # many Hubs must not come back in step after an outage
                 await asyncio.sleep(delay * random.uniform(0.8, 1.2))  # noqa: S311 (not a secret)
@@ -157,6 +127,30 @@ class FollowingReflector(ResourceReflector):  # type: ignore[misc]  # no type hi
     @staticmethod
     def _next_delay(delay: float) -> float:
         return min(30.0, max(0.2, delay * 2))
+
+    def _fails(self, error: Exception) -> None:
+        """Note since when nothing new is seen, and log each problem once."""
+        since = time.time() if self.outage is None else self.outage.since
+        self.outage = outage(since, error)
+        if self.outage.problem in self._told:
+            self.log.debug("Watching %s fails again: %s", self.kind, self.outage.detail)
+            return
+        self._told |= {self.outage.problem}
+        self.log.warning(
+            "Watching %s in %s fails, and is tried again until it works: %s",
+            self.kind,
+            "all namespaces" if self.omit_namespace else f"namespace {self.namespace}",
+            self.outage.detail,
+            # what nobody has thought of tells where it comes from
+            exc_info=None if isinstance(error, (*NO_ANSWER, ApiException)) else error,
+        )
+
+    def _works(self) -> None:
+        """Note that the API server shows again what happens."""
+        if self.outage is not None:
+            seconds = time.time() - self.outage.since
+            self.log.info("Watching %s works again after %.1fs", self.kind, seconds)
+            self.outage, self._told = None, frozenset()
 
     def _request(self, **kwargs: Any) -> Any:
         """Call the API's list method for what this reflector watches."""
@@ -175,10 +169,9 @@ class FollowingReflector(ResourceReflector):  # type: ignore[misc]  # no type hi
         Raises ApiException when the API refuses.
         """
         response = await self._request(_request_timeout=self.request_timeout)
-        body = await response.read()
         if not 200 <= response.status <= 299:
-            raise ApiException(status=response.status, reason=response.reason)
-        document = json.loads(body)
+            raise await refused(response)
+        document = json.loads(await response.read())
         fresh: dict[str, Resource] = {}
         for item in document.get("items") or ():
             key = resource_key(item)
@@ -208,7 +201,8 @@ class FollowingReflector(ResourceReflector):  # type: ignore[misc]  # no type hi
         )
         try:
             if not 200 <= response.status <= 299:
-                raise ApiException(status=response.status, reason=response.reason)
+                raise await refused(response)
+            self._works()
             while line := await response.content.readline():
                 self.apply(json.loads(line))
         finally:

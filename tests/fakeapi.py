@@ -42,11 +42,15 @@ class FakeApi:
         self.list_answers: list[int | asyncio.Event] = []
         # what the next watches answer instead: a status code
         self.watch_answers: list[int] = []
-        self._lines: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     def send(self, kind: str, resource: dict[str, Any]) -> None:
         """Send one event on the open watch, or on the next one."""
-        self._lines.put_nowait({"type": kind, "object": resource})
+        self.send_raw(json.dumps({"type": kind, "object": resource}).encode() + b"\n")
+
+    def send_raw(self, line: bytes) -> None:
+        """Send what may be no event on the open watch, or on the next one."""
+        self._lines.put_nowait(line)
 
     def hang_up(self) -> None:
         """End the open watch."""
@@ -74,7 +78,7 @@ class FakeApi:
         response = web.StreamResponse()
         await response.prepare(request)
         while (line := await self._lines.get()) is not None:
-            await response.write(json.dumps(line).encode() + b"\n")
+            await response.write(line)
         return response
 
     def app(self) -> web.Application:

@@ -13,9 +13,10 @@ from traitlets.config import Config
 from detailedspawner import __version__
 from detailedspawner.hub import HubKubeSpawner
 from detailedspawner.models.hubhealth import HubHealth
+from detailedspawner.models.values import iso_time
 from detailedspawner.repositories import health
 
-from .resthub import RestHub, resthub
+from .resthub import RestHub, resthub, until
 
 
 @pytest.fixture
@@ -71,6 +72,31 @@ async def test_a_watch_that_has_ended(hub: RestHub) -> None:
     (broken,) = [watch for watch in found["watches"] if not watch["ok"]]
     assert (broken["kind"], found["ok"]) == ("pods", False)
     assert "the watch has ended" in broken["message"]
+
+
+async def test_a_watch_that_fails_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def config(c: Config) -> None:
+        c.FollowingReflector.timeout_seconds = 1
+
+    async with resthub(tmp_path, monkeypatch, config) as hub:
+        alice = hub.user("alice")
+        await hub.start(alice)
+        configuration = alice.spawners[""].api.api_client.configuration
+        there = configuration.host
+        # the API server is gone when the watch comes back
+        monkeypatch.setattr(configuration, "host", "http://127.0.0.1:1")
+        reflector = HubKubeSpawner.reflectors["pods", "ns"]
+        await until(lambda: reflector.outage)
+        found = await asked(hub)
+        broken = next(watch for watch in found["watches"] if watch["kind"] == "pods")
+        assert (broken["ok"], found["ok"]) == (False, False)
+        assert broken["failing_since"] == iso_time(reflector.outage.since)
+        assert "Cannot connect to host 127.0.0.1:1" in broken["message"]
+        # it was never given up
+        monkeypatch.setattr(configuration, "host", there)
+        await until(lambda: not reflector.outage)
+        (works,) = [one for one in (await asked(hub))["watches"] if one["kind"] == "pods"]
+        assert (works["ok"], works["failing_since"]) == (True, None)
 
 
 async def test_events_that_may_not_be_read(hub: RestHub) -> None:

@@ -367,6 +367,41 @@ async def test_the_deadline_names_the_step(cluster: Cluster, make: Make) -> None
         await asyncio.wait_for(start, 5)
 
 
+UNSEEN = [
+    {"name": "the right to watch is missing", "lists": True},
+    {"name": "all rights were taken away after the first list", "lists": False},
+]
+
+
+@pytest.mark.parametrize("limit", [{"start_timeout": 2}, {"progress_timeout": 1}], ids=str)
+@pytest.mark.parametrize("row", UNSEEN, ids=lambda row: row["name"])
+async def test_a_start_whose_pod_cannot_be_seen_says_so(
+    cluster: Cluster,
+    make: Make,
+    caplog: pytest.LogCaptureFixture,
+    row: dict[str, Any],
+    limit: dict[str, float],
+) -> None:
+    caplog.set_level("INFO")
+    spawner = make(**limit)
+    cluster.refusals["WATCH", "pods"] = [403] * 100
+    # the first list of the namespace is let through
+    await spawner.watch_pods()
+    if not row["lists"]:
+        cluster.refusals["GET", "pods"] = [403] * 100
+    start = await started(cluster, spawner)
+    with pytest.raises(Exception, match="The Hub cannot see pods") as caught:
+        await asyncio.wait_for(start, 10)
+    assert "did not finish" in str(caught.value)
+    assert "The Hub cannot see pods: the API server answers 403 Forbidden." in str(caught.value)
+    status = spawner.detailed_status()
+    assert "scripted" not in json.dumps(status.to_dict())
+    # what the API server said is for administrators
+    assert 'pods "x" is forbidden: scripted 403' in caplog.text
+    (told,) = filter(None, map(read_line, caplog.messages))
+    assert (told["outcome"], told["category"], told["users_fault"]) == ("failed", "watch", False)
+
+
 async def test_a_start_without_progress_ends(cluster: Cluster, make: Make) -> None:
     start = await started(cluster, make(progress_timeout=1))
     with pytest.raises(Exception, match=r"Finding a machine.*nothing has changed for 1 seconds"):

@@ -14,6 +14,7 @@ import pytest
 
 from detailedspawner.ending import OutOfTime, to_spawn_error
 from detailedspawner.models.redaction import option_values
+from detailedspawner.outage import Outage
 from detailedspawner.pods import DEFAULT_GRACES, PodSettings, read_messages
 from detailedspawner.starting import Start
 from detailedspawner.tracking import Event
@@ -182,6 +183,20 @@ async def test_the_deadline_names_the_step_that_hangs_and_its_trouble(
     assert [step["step"] for step in last["details"] if step["status"] == "failed"] == [
         text[1 : text.index("”")]
     ]
+
+
+@pytest.mark.parametrize("decided", [False, True], ids=["waits for its pod", "asks its server"])
+async def test_a_watch_that_fails_is_blamed_by_who_waits_for_it(told: Any, decided: bool) -> None:
+    seen = told()
+    if decided:
+        await seen.feed(ALL[CALM[0]])
+    assert seen.start.decided.done() == decided
+    outage = Outage(BEGIN, "the API server answers 403 Forbidden", "403 User hub cannot watch")
+    error = to_spawn_error(seen.start, OutOfTime(), 30, LOG, outage)
+    seen.start.end()
+    blamed = "The Hub cannot see pods: the API server answers 403 Forbidden." in str(error)
+    assert (blamed, seen.start.category) == ((False, "timeout") if decided else (True, "watch"))
+    assert "User hub" not in str(error)
 
 
 async def test_an_admins_words_reach_every_reader(told: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -10,10 +11,10 @@ import pytest
 from aiohttp.test_utils import TestServer
 from kubernetes_asyncio.client import ApiException, Configuration
 
+from detailedspawner.notifying import Notifier
 from detailedspawner.watch import (
     FollowingEventReflector,
     FollowingPodReflector,
-    Notifier,
     ReflectorPool,
     event_time,
     resource_key,
@@ -167,6 +168,135 @@ async def test_it_never_gives_up(api: FakeApi, make: Make) -> None:
     api.send("ADDED", pod("late", "2"))
     await until(lambda: "ns/late" in reflector.pods)
     assert reflector.healthy()
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have what fails tried again at once."""
+    monkeypatch.setattr(FollowingPodReflector, "_next_delay", staticmethod(lambda delay: 0.001))
+
+
+OUTAGES = [
+    {
+        "name": "the right to watch was taken away",
+        "watches": 403,
+        "problem": "the API server answers 403 Forbidden",
+        "detail": "403 scripted",
+    },
+    {
+        "name": "no right at all is left",
+        "watches": 403,
+        "lists": 403,
+        "problem": "the API server answers 403 Forbidden",
+        "detail": "403 scripted",
+    },
+    {
+        "name": "the API server is overloaded",
+        "watches": 429,
+        "problem": "the API server answers 429 Too Many Requests",
+        "detail": "429 scripted",
+    },
+    {
+        "name": "each version has expired, also the newest",
+        "watches": 410,
+        "problem": "the API server answers 410 Gone",
+        "detail": "410 scripted",
+    },
+    {
+        "name": "a status that nobody knows",
+        "watches": 599,
+        "problem": "the API server answers 599",
+        "detail": "599 scripted",
+    },
+]
+
+
+@pytest.mark.parametrize("row", OUTAGES, ids=lambda row: row["name"])
+async def test_a_watch_that_fails_for_ever_tells_since_when_and_why(
+    api: FakeApi,
+    make: Make,
+    at_once: None,
+    row: dict[str, Any],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("DEBUG", "traitlets")
+    reflector, before = make(), time.time()
+    await reflector.start()
+    await until(lambda: api.watches)
+    assert reflector.outage is None
+    api.watch_answers = [row["watches"]] * 1000
+    api.list_answers = [row["lists"]] * 1000 if "lists" in row else []
+    api.hang_up()
+    await until(lambda: reflector.outage)
+    since, asked = reflector.outage.since, len(api.watches) + len(api.lists)
+    assert before <= since <= time.time()
+    assert (reflector.outage.problem, reflector.outage.detail) == (row["problem"], row["detail"])
+    # each further try is not news
+    await until(lambda: len(api.watches) + len(api.lists) >= asked + 10)
+    assert reflector.outage.since == since
+    told = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert len(told) == 1
+    assert f"pods in namespace ns fails, and is tried again until it works: {row['detail']}" in (
+        told[0].getMessage()
+    )
+    api.watch_answers, api.list_answers = [], []
+    await until(lambda: reflector.outage is None)
+    assert "Watching pods works again after" in caplog.text
+    api.send("ADDED", pod("late", "2"))
+    await until(lambda: "ns/late" in reflector.pods)
+
+
+async def test_an_api_server_that_is_gone(make: Make, at_once: None) -> None:
+    reflector = make(timeout_seconds=1)
+    await reflector.start()
+    # another answers there by the time that the watch has to come back
+    reflector.api.api_client.configuration.host = "http://127.0.0.1:1"
+    await until(lambda: reflector.outage)
+    assert reflector.outage.problem == "the API server does not answer"
+    # the address is for administrators
+    assert "127.0.0.1:1" in reflector.outage.detail
+    assert reflector.healthy()
+
+
+async def test_each_problem_of_an_outage_is_logged_once(
+    api: FakeApi, make: Make, at_once: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "traitlets")
+    reflector = make()
+    await reflector.start()
+    await until(lambda: api.watches)
+    api.watch_answers = [403, 500] * 10
+    api.hang_up()
+    await until(lambda: not api.watch_answers and reflector.outage is None)
+    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [text.rpartition(": ")[2] for text in told] == ["403 scripted", "500 scripted"]
+
+
+async def test_one_expired_version_is_no_outage(
+    api: FakeApi, make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    reflector = make()
+    await reflector.start()
+    await until(lambda: api.watches)
+    api.watch_answers.append(410)
+    api.hang_up()
+    await until(lambda: len(api.watches) == 3)
+    assert reflector.outage is None
+    assert not caplog.records
+
+
+async def test_an_answer_that_nobody_can_read(
+    api: FakeApi, make: Make, at_once: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    reflector, told = make(), []
+    await reflector.start()
+    await until(lambda: api.watches)
+    reflector._works = lambda: told.append(reflector.outage)
+    api.send_raw(b"<html>\n")
+    await until(lambda: reflector.outage)
+    assert reflector.outage.problem == "the answer of the API server cannot be read"
+    assert "Traceback" in caplog.text
+    await until(lambda: told)
 
 
 async def test_events_are_found_by_the_uid_of_their_pod(api: FakeApi, make: Make) -> None:

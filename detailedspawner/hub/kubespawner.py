@@ -11,11 +11,12 @@ from kubespawner import KubeSpawner
 from kubespawner.utils import get_k8s_model
 from traitlets import default
 
+from ..notifying import Notifier
+from ..outage import Outage
 from ..watch import (
     FollowingEventReflector,
     FollowingPodReflector,
     FollowingReflector,
-    Notifier,
     ReflectorPool,
     event_time,
 )
@@ -73,6 +74,12 @@ class HubKubeSpawner(KubeSpawner):  # type: ignore[misc]  # kubespawner has no t
     async def watch_pods(self) -> None:
         """Have the pods of this namespace followed; raises what the first list raised."""
         await self._start_watching_pods()
+
+    @property
+    def pods_outage(self) -> Outage | None:
+        """Why nothing new is seen of the pods of this namespace; None if they are followed."""
+        reflector = self.pod_reflector
+        return reflector.outage if reflector else None
 
     @property
     def pod_key(self) -> str:

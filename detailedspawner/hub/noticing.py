@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ..watch import Notifier
+from ..notifying import Notifier
 
 FLAGS = ("_spawn_pending", "_stop_pending", "_check_pending", "_rename_pending")
 

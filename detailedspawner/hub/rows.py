@@ -10,7 +10,7 @@ from typing import Any
 from jupyterhub import orm
 from sqlalchemy import event, inspect
 
-from ..watch import Notifier
+from ..notifying import Notifier
 
 # told with the id of a user, as text
 rows_notifier = Notifier()

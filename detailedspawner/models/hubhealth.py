@@ -17,12 +17,16 @@ class Check(Value):
 
 @dataclass(frozen=True, slots=True)
 class Watch(Value):
-    """One watch on the API server; `namespace` is null for one on all namespaces."""
+    """One watch on the API server; `namespace` is null for one on all namespaces.
+
+    `failing_since` is when it began to fail, null while it works.
+    """
 
     kind: str
     namespace: str | None
     ok: bool
     message: str | None = None
+    failing_since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

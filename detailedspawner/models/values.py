@@ -17,7 +17,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 V = TypeVar("V", bound="Value")
 
 # fields that hold a time though their names do not end in `_at`
-TIME_NAMES = frozenset({"at", "paused_time", "last_activity", "last_update"})
+TIME_NAMES = frozenset({"at", "paused_time", "last_activity", "last_update", "failing_since"})
 
 
 def iso_time(seconds: float) -> str:

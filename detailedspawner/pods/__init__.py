@@ -11,12 +11,13 @@ from .judging import judge
 from .replacing import read_messages, read_rules
 from .secrecy import pod_secrets
 from .settings import DEFAULT_GRACES, PodSettings, Replacement
-from .texts import TEXTS, Text
+from .texts import ASK_ADMIN, TEXTS, Text
 from .view import PodView, Problem, Seen, Severity, Verdict
 
 EMPTY = Seen.EMPTY
 
 __all__ = [
+    "ASK_ADMIN",
     "DEFAULT_GRACES",
     "EMPTY",
     "TEXTS",

@@ -45,9 +45,14 @@ async def hub_health(
 def _watches() -> tuple[Watch, ...]:
     found = []
     for (kind, namespace), reflector in sorted(HubKubeSpawner.reflectors.items(), key=str):
-        ok = reflector.healthy()
-        message = None if ok else "The first list failed, or the watch has ended."
-        found.append(Watch(str(kind), namespace, ok, message))
+        outage = reflector.outage
+        if not reflector.healthy():
+            message = "The first list failed, or the watch has ended."
+            found.append(Watch(str(kind), namespace, False, message))
+        elif outage is not None:
+            found.append(Watch(str(kind), namespace, False, outage.detail, outage.since))
+        else:
+            found.append(Watch(str(kind), namespace, True))
     refused = sorted(HubKubeSpawner.events_refused, key=str)
     for kind, namespace in refused:
         found.append(Watch(str(kind), namespace, False, "Refused: steps go without events."))
