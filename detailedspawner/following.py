@@ -126,7 +126,9 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
         error = spawn_failure(self)
         if error is not None and start.ended:
             # in what the Hub does itself before or after our part
-            start.fail_late(format_exception(error)[0])
+            # a timeout of the Hub's own has no text
+            told = format_exception(error)[0] or f"The start ended: {type(error).__name__}."
+            start.fail_late(told)
             self._last_failure = start.status
             with contextlib.suppress(Exception):
                 # the Hub has written the state before; a reader must not break

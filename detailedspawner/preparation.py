@@ -106,15 +106,16 @@ def _checked(entry: Any) -> Preparation:
 
 
 def _takes_a_spawner(function: Any) -> bool:
-    if not callable(function):
+    # to call a generator does nothing of what it says
+    generates = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+    if not callable(function) or generates:
         return False
     try:
         inspect.signature(function).bind(None)
     except TypeError:
         return False
     except ValueError:
-        # some functions written in C do not tell
-        return True
+        pass  # some functions written in C do not tell
     return True
 
 

@@ -64,6 +64,14 @@ def test_right_entries(row: dict[str, Any]) -> None:
     assert check_preparations(found) == found
 
 
+def generator(_spawner: Any) -> Any:
+    yield
+
+
+async def asynchronous_generator(_spawner: Any) -> Any:
+    yield
+
+
 WRONG = [
     {"value": {"name": "A", "run": work}, "why": "must be a list"},
     {"value": None, "why": "must be a list"},
@@ -75,6 +83,9 @@ WRONG = [
     {"value": [{"name": "A"}], "why": "`run` must be a function"},
     {"value": [{"name": "A", "run": "work"}], "why": "`run` must be a function"},
     {"value": [{"name": "A", "run": lambda: None}], "why": "takes the spawner"},
+    # to call one does nothing of what it says
+    {"value": [{"name": "A", "run": generator}], "why": "`run` must be a function"},
+    {"value": [{"name": "A", "run": asynchronous_generator}], "why": "`run` must be a function"},
     {"value": [{"name": "A", "run": work, "undo": "work"}], "why": "`undo` must be a function"},
     {"value": [{"name": "A", "run": work, "undo": lambda: None}], "why": "takes the spawner"},
     {"value": [{"name": "A", "run": work, "timeout": 0}], "why": "`timeout` must be seconds"},

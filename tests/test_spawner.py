@@ -882,20 +882,28 @@ async def test_a_resumed_start_that_fails_is_not_ready(cluster: Cluster, make: M
     assert after.detailed_status().state.value == "failed"
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (RuntimeError("no groups"), "no groups"),
+        # as the Hub's own timeout
+        (TimeoutError(), "The start ended: TimeoutError."),
+    ],
+)
 async def test_a_start_that_fails_before_its_own_part_tells_why(
-    cluster: Cluster, make: Make
+    cluster: Cluster, make: Make, error: Exception, told: str
 ) -> None:
     spawner = make()
     spawner._spawn_pending = True
     reader = asyncio.ensure_future(anext(aiter(spawner.progress())))
     await reader
     failed = asyncio.get_running_loop().create_future()
-    failed.set_exception(RuntimeError("no groups"))
+    failed.set_exception(error)
     spawner._spawn_future = failed
     await spawner.run_post_stop_hook()
     spawner._spawn_pending = False
     status = spawner.detailed_status()
-    assert (status.state.value, status.message) == ("failed", "no groups")
+    assert (status.state.value, status.message) == ("failed", told)
     kept = kept_failure(spawner.get_state())
     assert kept is not None
     assert kept.to_dict() == status.to_dict()

@@ -433,6 +433,39 @@ async def test_a_named_server_is_removed_once_it_has_stopped(hub: RestHub) -> No
         server.assert_nothing_is_left()
 
 
+@pytest.mark.parametrize("name", ["", "lab"], ids=["default", "named"])
+@pytest.mark.parametrize("phase", ["start", "none", "hook"])
+async def test_a_user_is_deleted_with_all_servers(
+    phase: str, name: str, hub: RestHub, settings: dict[str, Any]
+) -> None:
+    server = Server(hub, name)
+    settings["slow_stop_timeout"] = 10
+    admin = hub.service(f"service{next(NUMBERS)}", "admin:users")
+    await server.post(phase=phase)
+    await until(lambda: SlowSpawner.hanging if phase != "none" else server.spawner.ready)
+    answer = await hub.hub("DELETE", f"/users/{server.user.name}", admin)
+    assert answer.status_code == 204, answer.text
+    assert orm.User.find(hub.app.db, server.user.name) is None
+    assert hub.app.proxy.routes == {}
+
+
+async def test_a_user_whose_server_stops_slowly_is_kept_with_all_that_is_stored(
+    hub: RestHub, settings: dict[str, Any]
+) -> None:
+    server = Server(hub, "lab")
+    settings["slow_stop_timeout"] = 0
+    admin = hub.service(f"service{next(NUMBERS)}", "admin:users")
+    await server.post(phase="stops slowly")
+    await until(lambda: server.spawner.ready)
+    answer = await hub.hub("DELETE", f"/users/{server.user.name}", admin)
+    assert answer.status_code == 400
+    assert "please wait" in answer.text
+    SlowSpawner.release.set()
+    await server.settled()
+    answer = await hub.hub("DELETE", f"/users/{server.user.name}", admin)
+    assert answer.status_code == 204, answer.text
+
+
 ENDS = [
     {"name": "stopped", "path": "/users/{user}/server", "code": 204},
     {"name": "no user", "path": "/users/nobody/server", "code": 404},

@@ -18,6 +18,7 @@ from .profiles import ProfileListAPIHandler
 from .progress import ProgressAPIHandler
 from .servers import ServerListAPIHandler, UserServersAPIHandler
 from .status import ServerStatusAPIHandler
+from .user import UserAPIHandler
 from .user_server import UserServerAPIHandler
 
 API = r"/api/detailedspawner"
@@ -48,6 +49,7 @@ def extra_handlers() -> list[Any]:
 def first_handlers() -> list[Any]:
     """Return what answers in place of the Hub's own handlers, on the same paths."""
     ours = {
+        users.UserAPIHandler: UserAPIHandler,
         users.UserServerAPIHandler: UserServerAPIHandler,
         users.SpawnProgressAPIHandler: ProgressAPIHandler,
         pages.SpawnHandler: SpawnHandler,

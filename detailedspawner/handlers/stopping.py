@@ -13,6 +13,8 @@ from ..hub import remove_server, spawn_future
 POLL = 0.05
 # seconds after which a start that goes on though cancelled is cancelled again
 CANCEL_AGAIN = 1.0
+# seconds that a request waits for a cancelled start to let go
+INTERRUPT_WAIT = 2.0
 
 _endings: weakref.WeakKeyDictionary[Any, Ending] = weakref.WeakKeyDictionary()
 

@@ -14,12 +14,10 @@ from tornado import web
 
 from ..profiling import ProfilesMixin
 from .quick import QuickStart, until_startable
-from .stopping import Ending
+from .stopping import INTERRUPT_WAIT, Ending
 
 # JupyterHub 6 tells starting from the other rights on a server
 START_SCOPE = "start:servers" if "start:servers" in scope_definitions else "servers"
-# seconds that a request waits for a cancelled start to let go
-INTERRUPT_WAIT = 2.0
 
 
 class UserServerAPIHandler(QuickStart, HubUserServerAPIHandler):  # type: ignore[misc]  # no types
