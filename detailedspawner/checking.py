@@ -22,7 +22,11 @@ from .pods import PodSettings
 
 TIMEOUT = 10.0
 IN_CLUSTER_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-STATIC_FILES = ("detailedspawner.js", "detailedspawner-view.js", "detailedspawner.css")
+STATIC_FILES = (
+    *("detailedspawner.js", "detailedspawner-view.js", "detailedspawner-steps.js"),
+    *("detailedspawner-words.js", "detailedspawner-end.js", "detailedspawner-logs.js"),
+    "detailedspawner.css",
+)
 # from the first to below the second
 VERSIONS = {
     "jupyterhub": ((5, 5), (7,)),

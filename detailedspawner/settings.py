@@ -15,6 +15,7 @@ from traitlets import Dict, List, TraitError, Unicode, validate
 from traitlets.config import Config
 
 from .healthtraits import MOST_SECONDS, HealthTraits, Seconds
+from .pagetraits import PageTraits
 from .pods import DEFAULT_GRACES, PodSettings, read_messages, read_rules
 from .preparationtraits import PreparationTraits
 
@@ -22,7 +23,7 @@ from .preparationtraits import PreparationTraits
 OTHER_STEPS = ("preparation", "storage", "machine", "image", "session", "connection")
 
 
-class DetailedTraits(HealthTraits, PreparationTraits):
+class DetailedTraits(HealthTraits, PageTraits, PreparationTraits):
     """What an admin can set, beside everything of KubeSpawner."""
 
     step_names = Dict(

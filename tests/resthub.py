@@ -105,6 +105,8 @@ class RestHub:
     waiters: CountedNotifier
     queries: list[str] = field(default_factory=list)
     services: dict[str, str] = field(default_factory=dict)
+    # what the containers have written, by their names
+    logs: dict[str, str] = field(default_factory=dict)
 
     def user(self, name: str, *, groups: tuple[str, ...] = (), admin: bool = False) -> Any:
         """Create a user as its first login does, and return the Hub's object for it."""
@@ -228,8 +230,9 @@ async def resthub(
 ) -> AsyncIterator[RestHub]:
     """Run a Hub whose servers are pods of an API server that a test moves by hand."""
     store = Store()
+    logs: dict[str, str] = {}
     store.create("namespaces", None, {"metadata": {"name": "ns"}})
-    server = TestServer(make_app(store, lambda *_: ""))
+    server = TestServer(make_app(store, lambda _, pod, container, *__: logs.get(container, "")))
     await server.start_server()
     configuration = Configuration()
     configuration.host = str(server.make_url("")).rstrip("/")
@@ -273,7 +276,7 @@ async def resthub(
     url = f"http://127.0.0.1:{socket.getsockname()[1]}"
     async with httpx.AsyncClient(base_url=url, timeout=60) as client:
         try:
-            yield RestHub(app, client, store, waiters)
+            yield RestHub(app, client, store, waiters, logs=logs)
         finally:
             web_server.stop()
             await web_server.close_all_connections()

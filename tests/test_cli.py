@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from detailedspawner import checking
+from detailedspawner import checking, paths
 from detailedspawner.cli import main
 from detailedspawner.models import ServerState
 
@@ -380,10 +380,11 @@ def test_missing_files_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setattr(checking, "static_path", lambda: str(tmp_path))
     (tmp_path / "detailedspawner.css").touch()
     _, found = checking.files()
-    assert (found.ok, "detailedspawner.js, detailedspawner-view.js missing" in found.message) == (
-        False,
-        True,
-    )
+    missing = [name for name in checking.STATIC_FILES if name != "detailedspawner.css"]
+    assert not found.ok
+    assert f"{', '.join(missing)} missing" in found.message
+    # none that a page loads is forgotten
+    assert {file.name for file in Path(paths.static_path()).iterdir()} == set(checking.STATIC_FILES)
 
 
 @pytest.mark.parametrize(("found", "ok"), [("4.1.6", False), ("5.5.0", True), ("7.0", False)])

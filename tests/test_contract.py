@@ -8,11 +8,13 @@ from dataclasses import fields
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
+from unittest.mock import AsyncMock
 
 import httpx
 import jsonschema
 import pytest
 import yaml
+from kubernetes_asyncio.client import ApiException
 from openapi_spec_validator import validate
 from traitlets.config import Config
 
@@ -106,7 +108,8 @@ def test_every_handler_is_described_and_documented() -> None:
         assert {method.upper() for method in OPENAPI["paths"][path]} <= set(
             matching[0][1].SUPPORTED_METHODS
         )
-        assert f"| `{path.format(name='NAME', server='SERVER').removeprefix('/')}` |" in DOCS
+        named = path.format(name="NAME", server="SERVER", container="CONTAINER")
+        assert f"| `{named.removeprefix('/')}` |" in DOCS
     assert served == []
 
 
@@ -175,12 +178,13 @@ def config(c: Config) -> None:
         return PROFILES
 
     c.KubeSpawner.profile_list = of_user
+    c.DetailedKubeSpawner.show_logs = True
 
 
 async def answers(hub: RestHub, path: str, code: str) -> list[httpx.Response]:
     """Return answers of a path that should have this code."""
-    own = path.format(name="alice", server="lab")
-    every = hub.service("every", "read:servers", "read:users", "read:hub")
+    own = path.format(name="alice", server="lab", container="notebook")
+    every = hub.service("every", "read:servers", "access:servers", "read:users", "read:hub")
     alice = hub.token(hub.app.users["alice"])
     token = None if path == "/openapi.yaml" else alice if path == "/profiles" else every
     if code == "200":
@@ -201,6 +205,12 @@ async def answers(hub: RestHub, path: str, code: str) -> list[httpx.Response]:
             await hub.get(elsewhere, every),
             await hub.get(named.replace("alice", "bob"), alice),
         ]
+    if code == "503":
+        spawner = hub.app.users["alice"].spawners["lab" if "servers" in path else ""]
+        with pytest.MonkeyPatch.context() as patch:
+            refused = AsyncMock(side_effect=ApiException(status=403))
+            patch.setattr(spawner.api, "read_namespaced_pod_log", refused)
+            return [await hub.get(own, every)]
     assert (path, code) == ("/profiles", "500")
     return [await hub.get(f"{path}?user=broken", every)]
 
@@ -212,7 +222,8 @@ async def test_every_answer_is_as_described(
         alice = hub.user("alice")
         hub.user("bob")
         hub.user("broken")
-        await hub.start(alice, "lab", profile="small", image="2025")
+        for server in ("", "lab"):
+            await hub.start(alice, server, profile="small", image="2025")
         for path, operation in operations():
             for code, response in operation["responses"].items():
                 for answer in await answers(hub, path, code):
@@ -239,7 +250,7 @@ async def test_every_argument_is_described(tmp_path: Path, monkeypatch: pytest.M
                 for parameter in operation.get("parameters", ())
                 if resolved(parameter)["in"] == "query"
             ]
-            own = path.format(name="alice", server="lab")
+            own = path.format(name="alice", server="lab", container="notebook")
             asked = f"{own}?unknown=1" + ("&user=alice" if path == "/profiles" else "")
             message = (await hub.get(asked, every)).json()["message"]
             known = message.split("known: ")[1].split(", ")

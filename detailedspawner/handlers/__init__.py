@@ -13,6 +13,7 @@ from ..paths import static_path
 from ..repositories import installation
 from .form import SpawnHandler
 from .hub import HealthAPIHandler, NamespaceListAPIHandler
+from .logs import DefaultServerLogAPIHandler, NamedServerLogAPIHandler
 from .openapi import OpenAPIHandler
 from .profiles import ProfileListAPIHandler
 from .progress import ProgressAPIHandler
@@ -29,6 +30,8 @@ def extra_handlers() -> list[Any]:
     served = [
         (API + r"/users/([^/]+)/server/status", ServerStatusAPIHandler),
         (API + r"/users/([^/]+)/servers/([^/]*)/status", ServerStatusAPIHandler),
+        (API + r"/users/([^/]+)/server/logs/([^/]+)", DefaultServerLogAPIHandler),
+        (API + r"/users/([^/]+)/servers/([^/]*)/logs/([^/]+)", NamedServerLogAPIHandler),
         (API + r"/users/([^/]+)/servers", UserServersAPIHandler),
         (API + r"/servers", ServerListAPIHandler),
         (API + r"/profiles", ProfileListAPIHandler),

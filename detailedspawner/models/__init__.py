@@ -10,6 +10,9 @@ from .hubhealth import (
     HubHealth,
     Watch,
 )
+from .logs import (
+    ContainerLog,
+)
 from .namespaces import (
     Namespace,
 )
@@ -59,6 +62,7 @@ __all__ = [
     "ChosenOption",
     "Container",
     "ContainerKind",
+    "ContainerLog",
     "Health",
     "HealthCheck",
     "HealthStatus",

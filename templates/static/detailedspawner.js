@@ -7,20 +7,26 @@
   const page = JSON.parse(document.getElementById("detailedspawner-data").textContent);
   const { texts, views } = page;
   const view = new StartView(document.getElementById("detailedspawner"), page);
+  const logs = new LiveLogs(view, page);
 
   // Seconds until the next try, after none, one, two... failures in a row.
   const POLL_SECONDS = [2, 3, 5, 8, 13, 20];
   const STREAM_RETRY_SECONDS = [4, 8, 16, 32, 60];
   const SILENCE_SECONDS = 15;
   const ANSWER_SECONDS = 15;
+  const WAIT_SECONDS = 20; // that the Hub may hold an answer back until something changes
+  const SLEPT_SECONDS = 30; // without a tick: the computer slept
 
   let status = page.status; // the last ServerStatus, null for other spawner classes
   let stream = null;
   let streamFailures = 0;
+  let retryTimer = null;
   let pollFailures = 0;
   let pollTimer = null;
+  let waiting = false; // whether the next question may wait for a change
   let ticker = null;
   let lastHeard = 0;
+  let lastTick = Date.now();
   let cancelling = false; // this page has asked for the end
   let finished = false;
 
@@ -33,7 +39,9 @@
   function isOlder(one, other) {
     const [, id, number] = /^(.*)\.(\d+)$/.exec(one?.revision ?? "") ?? [];
     const [, otherId, otherNumber] = /^(.*)\.(\d+)$/.exec(other?.revision ?? "") ?? [];
-    return id !== undefined && id === otherId && Number(number) < Number(otherNumber);
+    if (id === undefined || id !== otherId || Number(number) >= Number(otherNumber)) return false;
+    // After a restart of the Hub the numbers of the same start begin anew.
+    return !(Date.parse(one.updated_at) > Date.parse(other.updated_at));
   }
 
   function receive(latest) {
@@ -55,6 +63,8 @@
     closeStream();
     clearTimeout(pollTimer);
     clearInterval(ticker);
+    clearTimeout(retryTimer);
+    logs.look(); // takes them away
     view.notify("");
     view.announceEnd();
   }
@@ -90,8 +100,29 @@
   function dropStream() {
     closeStream();
     if (finished) return;
-    setTimeout(connect, milliseconds(STREAM_RETRY_SECONDS, streamFailures++));
+    waiting = false;
+    clearTimeout(retryTimer);
+    retryTimer = setTimeout(connect, milliseconds(STREAM_RETRY_SECONDS, streamFailures++));
     pollIn(0);
+  }
+
+  // After sleep, or in another network, a stream may look open and be dead.
+  function wake() {
+    if (finished) return;
+    streamFailures = pollFailures = 0;
+    closeStream();
+    waiting = false;
+    pollIn(0);
+    connect();
+  }
+
+  function onTick() {
+    const slept = Date.now() - lastTick > 1000 * SLEPT_SECONDS;
+    lastTick = Date.now();
+    if (slept && !document.hidden) wake();
+    view.tick();
+    logs.look();
+    checkSilence();
   }
 
   function onEvent(event) {
@@ -128,12 +159,17 @@
 
   // ---- asking ----
 
-  async function askStatus() {
+  // With `wait` the answer comes when the status is another one than the last.
+  async function askStatus(wait = 0) {
     const query = new URLSearchParams({ _xsrf: page.xsrf_token });
+    if (wait && status?.revision) {
+      query.set("wait", wait);
+      query.set("revision", status.revision);
+    }
     const response = await fetch(`${page.status_url}?${query}`, {
       cache: "no-store",
       headers: { Accept: "application/json" },
-      signal: AbortSignal.timeout(1000 * ANSWER_SECONDS),
+      signal: AbortSignal.timeout(1000 * (ANSWER_SECONDS + wait)),
     });
     if (!response.ok) {
       throw Object.assign(new Error(response.statusText), { code: response.status });
@@ -149,20 +185,26 @@
   async function poll() {
     const asked = Date.now();
     try {
-      const answer = await askStatus();
+      // Where no stream gets through, the Hub itself waits for the next change; the first
+      // question after a stream broke is answered at once.
+      const answer = await askStatus(waiting && !cancelling ? WAIT_SECONDS : 0);
+      waiting = true;
       pollFailures = 0;
       view.notify("");
       receive(answer);
       if (answer.state === "running" && !cancelling) return goToServer();
     } catch (error) {
       pollFailures += 1;
+      waiting = false;
       // A server that is not kept after a cancel is gone for the Hub as well.
       if (cancelling && error.code === 404) return receiveEnd("stopped", "");
       if ([401, 403].includes(error.code)) view.notify(texts.session_ended, true);
       else if (pollFailures > 1 && !finished) view.notify(texts.connection_lost, true);
     }
     // What the stream has said meanwhile makes asking on needless.
-    if (!stream || lastHeard <= asked) pollIn(milliseconds(POLL_SECONDS, pollFailures));
+    const waited = Date.now() - asked >= 1000 * POLL_SECONDS[0];
+    const next = waited && !pollFailures ? 0 : milliseconds(POLL_SECONDS, pollFailures);
+    if (!stream || lastHeard <= asked) pollIn(next);
   }
 
   // ---- cancelling ----
@@ -198,19 +240,25 @@
 
   function startPending() {
     view.show(status, view.name);
+    new EndActions(view, page);
     if (view.ended) return finish();
     view.part("cancel").addEventListener("click", cancel);
-    ticker = setInterval(() => {
-      view.tick();
-      checkSilence();
-    }, 1000);
+    ticker = setInterval(onTick, 1000);
+    window.addEventListener("online", wake);
+    document.addEventListener("visibilitychange", () => {
+      if (!document.hidden && Date.now() - lastHeard > 1000 * SILENCE_SECONDS) wake();
+    });
     // A page out of the browser's cache shows a start of the past.
     window.addEventListener("pageshow", (event) => event.persisted && location.reload());
     connect();
   }
 
   function startNotRunning() {
-    if (status) view.steps?.draw(status, "failed");
+    if (status) {
+      view.status = status;
+      view.steps?.draw(status, "failed");
+      new EndActions(view, page);
+    }
     const link = document.getElementById("start");
     if (link && location.hash) link.href += location.hash;
     const seconds = page.implicit_spawn_seconds;

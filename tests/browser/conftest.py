@@ -52,11 +52,15 @@ class FakeHub:
     def __init__(self) -> None:
         self.user_name = "ada@example.org"
         self.server_name = ""
-        self.status: dict[str, Any] | None = None
+        self.changed = asyncio.Event()
+        self._status: dict[str, Any] | None = None
         self.rendered: dict[str, Any] | None = None
         self.stream_code = 200
         self.status_code = 200
         self.delete_code = 202
+        self.post_code = 201
+        self.settings: dict[str, Any] = {}
+        self.logs: dict[str, str] = {}
         self.on_delete: Callable[[], None] = lambda: None
         self.pending = "spawn"
         self.options_form = ""
@@ -64,11 +68,25 @@ class FakeHub:
         self.template_vars: dict[str, Any] = {}
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.streams: list[asyncio.Queue[Any]] = []
-        self.changed = asyncio.Event()
         self.origin = ""
         self._jinja = jinja_environment()
 
     # ---- what a test says ----
+
+    @property
+    def status(self) -> dict[str, Any] | None:
+        """What the status endpoint answers; whoever waits for another one gets it."""
+        return self._status
+
+    @status.setter
+    def status(self, status: dict[str, Any] | None) -> None:
+        self._status = status
+        self._tell()
+
+    def _tell(self) -> None:
+        # several may wait, so each change has an event of its own
+        changed, self.changed = self.changed, asyncio.Event()
+        changed.set()
 
     async def send(self, status: dict[str, Any] | None = None, **event: Any) -> None:
         """Send one event to the open stream, and make its status the present one."""
@@ -96,8 +114,8 @@ class FakeHub:
 
         async def wait() -> None:
             while not condition():
-                self.changed.clear()
-                await self.changed.wait()
+                changed = self.changed
+                await changed.wait()
 
         await asyncio.wait_for(wait(), 20)
 
@@ -118,6 +136,24 @@ class FakeHub:
         name = f"/{url_escape_path(self.server_name)}" if self.server_name else ""
         return f"{self.origin}{BASE_URL}spawn-pending/{url_escape_path(self.user_name)}{name}"
 
+    # ---- how it runs ----
+
+    async def start(self) -> None:
+        """Listen, after a stop at the same port again."""
+        application = web.Application()
+        application.router.add_route("*", "/{path:.*}", self.handle)
+        self._runner = web.AppRunner(application, shutdown_timeout=0.1)
+        await self._runner.setup()
+        port = int(self.origin.rpartition(":")[2] or 0)
+        await web.TCPSite(self._runner, "127.0.0.1", port).start()
+        host, port = self._runner.addresses[0][:2]
+        self.origin = f"http://{host}:{port}"
+
+    async def stop(self) -> None:
+        """Close all connections and the port."""
+        self.break_streams()
+        await self._runner.cleanup()
+
     # ---- what a page gets ----
 
     def _namespace(self) -> dict[str, Any]:
@@ -127,6 +163,7 @@ class FakeHub:
         if self.rendered is not None:
             spawner.detailed_snapshot = lambda scopes: self.rendered
             spawner.detailed_version = "1.2.3"
+            spawner.page_settings = lambda: self.settings
         user = SimpleNamespace(
             name=self.user_name,
             escaped_name=url_escape_path(self.user_name),
@@ -176,7 +213,7 @@ class FakeHub:
         await response.prepare(request)
         queue: asyncio.Queue[Any] = asyncio.Queue()
         self.streams.append(queue)
-        self.changed.set()
+        self._tell()
         with contextlib.suppress(ConnectionResetError, asyncio.CancelledError):
             while (event := await queue.get()) is not None:
                 await response.write(f"data: {json.dumps(event)}\n\n".encode())
@@ -185,9 +222,25 @@ class FakeHub:
         return response
 
     async def status_endpoint(self, request: web.Request) -> web.StreamResponse:
+        if "wait" in request.query:
+            # as the Hub: until there is another revision
+            known = request.query["revision"]
+            with contextlib.suppress(asyncio.TimeoutError):
+                await self.until(lambda: (self.status or {}).get("revision") != known)
         if self.status is None:
             raise web.HTTPNotFound()
         return web.json_response(self.status, status=self.status_code)
+
+    async def post(self, request: web.Request) -> web.StreamResponse:
+        if self.post_code >= 400:
+            return web.json_response({"message": "not today"}, status=self.post_code)
+        return web.Response(status=self.post_code)
+
+    async def log(self, request: web.Request) -> web.StreamResponse:
+        name = request.path.rpartition("/")[2]
+        if name not in self.logs:
+            return web.json_response({"message": "The Hub does not show logs"}, status=403)
+        return web.json_response({"container": name, "text": self.logs[name]})
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         self.on_delete()
@@ -201,7 +254,7 @@ class FakeHub:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Record a request and answer it; paths are compared as they were sent."""
         self.requests.append((request.method, request.raw_path, dict(request.headers)))
-        self.changed.set()
+        self._tell()
         path = request.raw_path.partition("?")[0]
         which = r"api/users/[^/]+/(server|servers/[^/]+)"
         table: list[tuple[str, str, Callable[[web.Request], Awaitable[web.StreamResponse]]]] = [
@@ -209,6 +262,8 @@ class FakeHub:
             ("GET", f"{BASE_URL}not-running", self.not_running),
             ("GET", f"{BASE_URL}{which}/progress", self.progress),
             ("DELETE", f"{BASE_URL}{which}", self.delete),
+            ("POST", f"{BASE_URL}{which}", self.post),
+            ("GET", BASE_URL + which.replace("api", "api/detailedspawner") + "/logs/.+", self.log),
             (
                 "GET",
                 BASE_URL + which.replace("api", "api/detailedspawner") + "/status",
@@ -235,17 +290,9 @@ class FakeHub:
 async def hub() -> AsyncIterator[FakeHub]:
     """A stand-in for the Hub on a free port of the loopback address."""
     fake = FakeHub()
-    application = web.Application()
-    application.router.add_route("*", "/{path:.*}", fake.handle)
-    runner = web.AppRunner(application, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    host, port = runner.addresses[0][:2]
-    fake.origin = f"http://{host}:{port}"
+    await fake.start()
     yield fake
-    fake.break_streams()
-    await runner.cleanup()
+    await fake.stop()
 
 
 @pytest.fixture

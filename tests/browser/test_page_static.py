@@ -155,8 +155,11 @@ async def test_a_failed_start_says_what_failed_and_why(hub, page, screenshot, th
     await expect(page.get_by_text("Start 7f3a9c")).to_be_visible()
     await expect(page.get_by_role("button", name="Cancel start")).to_be_hidden()
     await screenshot(page, f"failed-{theme}")
+    before = len(hub.asked("GET", "/hub/spawn-pending/ada@example.org"))
     await page.get_by_role("link", name="Try again").click()
-    await hub.until(lambda: bool(hub.asked("GET", "/hub/spawn/ada@example.org")))
+    await hub.until(lambda: bool(hub.asked("POST", "/users/ada@example.org/server")))
+    # the page of the new start
+    await hub.until(lambda: len(hub.asked("GET", "/hub/spawn-pending/ada@example.org")) > before)
 
 
 async def test_the_hubs_own_failure_is_explained_by_the_status(hub, page):

@@ -126,7 +126,10 @@ async def test_hostile_texts_in_the_first_page_stay_texts(hub, browser):
 
 
 async def test_a_strict_content_security_policy_is_kept(hub, page):
-    hub.headers = {"Content-Security-Policy": "default-src 'self'; base-uri 'none'"}
+    hub.headers = {
+        "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+        "img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'"
+    }
     hub.rendered = start(1)
     await page.goto(hub.page_url)
     await hub.send(failure())
@@ -176,7 +179,7 @@ async def test_a_warning_of_the_whole_start_names_no_step(hub, page):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("state", ["starting", "failed", "cancelling", "stopped"])
+@pytest.mark.parametrize("state", ["starting", "failed", "cancelling", "stopped", "running"])
 async def test_axe_finds_nothing(hub, page, axe, theme, state):
     await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
     hub.rendered = failure() if state == "failed" else start(2, state=state)
@@ -188,6 +191,24 @@ async def test_axe_finds_nothing(hub, page, axe, theme, state):
         await hub.send(progress=10, message="A line in the log")
     await page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
     assert await axe(page) == []
+
+
+@pytest.mark.parametrize("page_name", ["spawn-pending", "not-running"])
+async def test_axe_finds_nothing_without_scripts_and_where_no_server_runs(
+    hub, browser, axe, page_name
+):
+    hub.rendered = failure()
+    hub.settings = {"help_url": "https://help.example", "contact": "mailto:it@help.example"}
+    hub.template_vars = {"failed": True, "failed_message": "boom"}
+    # axe itself is a script, so those of the page are only kept from loading
+    context = await browser.new_context()
+    await context.route("**/detailedspawner/static/*.js*", lambda route: route.abort())
+    page = await context.new_page()
+    stopped = f"{hub.origin}/@/space%20word/hub/not-running"
+    await page.goto(hub.page_url if page_name == "spawn-pending" else stopped)
+    await expect(page.get_by_role("link", name="Help")).to_be_visible()
+    assert await axe(page) == []
+    await context.close()
 
 
 @pytest.mark.parametrize("state", ["starting", "failed"])
