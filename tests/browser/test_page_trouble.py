@@ -60,10 +60,11 @@ async def test_a_silent_stream_is_noticed(hub, page):
 
 async def test_an_answer_overtaken_by_an_event_is_not_shown(hub, page):
     hub.rendered = start(1)
+    overtaken = start(2)
     hub.status, hub.stream_code = start(5), 400
     await page.goto(hub.page_url)
     await expect(page.get_by_text("5 of 7 containers ready")).to_be_visible()
-    hub.status = start(2)
+    hub.status = overtaken
     asked = len(hub.asked("GET", "token%7C1%3A2%2B3"))
     await hub.until(lambda: len(hub.asked("GET", "token%7C1%3A2%2B3")) > asked + 1)
     await expect(page.get_by_text("5 of 7 containers ready")).to_be_visible()
