@@ -10,6 +10,7 @@ whoever follows a pod about each change of it. Built on the public parts of
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
 import time
@@ -166,23 +167,19 @@ class FollowingReflector(ResourceReflector):  # type: ignore[misc]  # no type hi
     async def relist(self) -> None:
         """Load everything, and tell about what differs from before.
 
-        Raises ApiException when the API refuses.
+        Raises ApiException when the API refuses, or what answers is no list.
         """
         response = await self._request(_request_timeout=self.request_timeout)
         if not 200 <= response.status <= 299:
             raise await refused(response)
-        document = json.loads(await response.read())
-        fresh: dict[str, Resource] = {}
-        for item in document.get("items") or ():
-            key = resource_key(item)
-            if key is not None:
-                fresh[key] = item
+        version, items = read_list(await response.read())
+        fresh = {key: item for item in items if (key := resource_key(item)) is not None}
         for key in [key for key in self.resources if key not in fresh]:
             self._drop(key)
         for key, item in fresh.items():
             if _version(self.resources.get(key)) != _version(item):
                 self._put(key, item)
-        self.resource_version = document["metadata"]["resourceVersion"]
+        self.resource_version = version
         if not self.first_load_future.done():
             self.first_load_future.set_result(None)
 
@@ -203,7 +200,8 @@ class FollowingReflector(ResourceReflector):  # type: ignore[misc]  # no type hi
             if not 200 <= response.status <= 299:
                 raise await refused(response)
             self._works()
-            while line := await response.content.readline():
+            while (line := await response.content.readline()).endswith(b"\n"):
+                # what breaks off in a line comes again, whole, after the reconnect
                 self.apply(json.loads(line))
         finally:
             response.close()
@@ -338,6 +336,22 @@ class ReflectorPool:
         if not task.cancelled():
             # read once, so that asyncio does not report it as lost
             task.exception()
+
+
+def read_list(body: bytes) -> tuple[str, list[Any]]:
+    """Return the version and the items of a list.
+
+    Raises ApiException for what is none, such as the page of a proxy in between.
+    """
+    version, items = None, None
+    with contextlib.suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        document = json.loads(body)
+        version, items = document["metadata"]["resourceVersion"], document.get("items") or []
+    if not isinstance(version, str) or not isinstance(items, list):
+        error = ApiException(status=503, reason="what answers is no API server")
+        error.body = json.dumps({"code": 503, "reason": "NoAnswer", "message": error.reason})
+        raise error
+    return version, items
 
 
 def resource_key(resource: object) -> str | None:

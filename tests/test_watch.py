@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -17,6 +18,7 @@ from detailedspawner.watch import (
     FollowingPodReflector,
     ReflectorPool,
     event_time,
+    read_list,
     resource_key,
 )
 
@@ -151,6 +153,33 @@ async def test_an_expired_version_is_listed_again_and_the_difference_told(
     await until(lambda: len(api.lists) == 2 and "ns/c" in reflector.pods)
     assert sorted(told) == ["ns/a", "ns/b", "ns/c"]
     assert sorted(reflector.pods) == ["ns/a", "ns/c", "ns/same"]
+
+
+JUNK = [b"", b"<html>Sign in", b"null", b"[]", b'{"items": []}', b'{"metadata": {}, "items": []}',
+        b'{"metadata": null}', b'{"metadata": {"resourceVersion": "1"}, "items": {"a": 1}}',
+        b"\xff", b"[" * 100_000]  # fmt: skip
+
+
+@pytest.mark.parametrize("body", JUNK, ids=lambda body: repr(body[:30]))
+def test_what_is_no_list_is_told_as_no_answer(body: bytes) -> None:
+    with pytest.raises(ApiException, match="no API server") as caught:
+        read_list(body)
+    assert json.loads(caught.value.body)["reason"] == "NoAnswer"
+
+
+async def test_what_breaks_off_in_a_line_comes_again(
+    api: FakeApi, make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    reflector = make()
+    await reflector.start()
+    api.send("ADDED", pod("a", "3"))
+    api.send_raw(b'{"type": "ADDED", "object": {"meta')
+    api.hang_up()
+    api.send("ADDED", pod("b", "4"))
+    await until(lambda: "ns/b" in reflector.pods)
+    assert [watch["resourceVersion"] for watch in api.watches] == ["1", "3"]
+    assert len(api.lists) == 1
+    assert "Traceback" not in caplog.text
 
 
 async def test_it_lists_again_after_its_time(api: FakeApi, make: Make) -> None:
