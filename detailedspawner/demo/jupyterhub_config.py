@@ -18,6 +18,7 @@ c.KubeSpawner.default_url = "/lab"
 c.KubeSpawner.start_timeout = 120
 c.KubeSpawner.profile_list = PROFILES
 c.DetailedKubeSpawner.step_names = STEP_NAMES
+c.DetailedKubeSpawner.show_logs = True
 
 c.JupyterHub.bind_url = os.environ["DEMO_URL"]
 c.JupyterHub.hub_bind_url = os.environ["DEMO_HUB_URL"]
