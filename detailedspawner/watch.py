@@ -203,6 +203,8 @@ class FollowingReflector(ResourceReflector):  # type: ignore[misc]  # no type hi
             while (line := await response.content.readline()).endswith(b"\n"):
                 # what breaks off in a line comes again, whole, after the reconnect
                 self.apply(json.loads(line))
+                # many changes that came together are no single block for everybody else
+                await asyncio.sleep(0)
         finally:
             response.close()
 

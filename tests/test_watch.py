@@ -182,6 +182,27 @@ async def test_what_breaks_off_in_a_line_comes_again(
     assert "Traceback" not in caplog.text
 
 
+async def test_others_get_their_turn_between_changes_that_come_together(
+    api: FakeApi, make: Make
+) -> None:
+    reflector, applied, turns = make(), [], []
+    await reflector.start()
+    await until(lambda: api.watches)
+    apply = reflector.apply
+    loop = asyncio.get_running_loop()
+
+    def note(change: dict[str, Any]) -> None:
+        apply(change)
+        applied.append(change)
+        loop.call_soon(lambda: turns.append(len(applied)))
+
+    reflector.apply = note
+    lines = [{"type": "ADDED", "object": pod(f"p{n}", str(n + 2))} for n in range(20)]
+    api.send_raw(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    await until(lambda: len(turns) == 20)
+    assert turns == list(range(1, 21))
+
+
 async def test_it_lists_again_after_its_time(api: FakeApi, make: Make) -> None:
     reflector = make(relist_seconds=0)
     await reflector.start()
