@@ -96,4 +96,4 @@ def _installed(undone: Mapping[str, str] | None, *parts: str) -> Check:
     if undone is None:
         return Check(None)
     wrong = [undone[part] for part in parts if part in undone]
-    return Check(False, clean(" ".join(wrong))) if wrong else WELL
+    return Check(False, clean(" ".join(wrong), 2000)) if wrong else WELL
