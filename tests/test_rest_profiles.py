@@ -318,39 +318,6 @@ async def test_a_choice_that_is_gone_is_refused_before_anything_is_made(hub: Res
     assert "There is no profile 'gone'" in caught.value.jupyterhub_message  # type: ignore[attr-defined]
 
 
-# what a hook leaves of a wrong profile -> how the start ends
-HOOKS: dict[str, tuple[dict[str, str], str]] = {
-    "it changes nothing": ({}, "failed"),
-    "it chooses another profile": ({"profile": "old"}, "starting"),
-}
-
-
-@pytest.mark.parametrize("hook", HOOKS)
-async def test_profiles_are_checked_by_the_start_where_a_hook_may_change_the_options(
-    hook: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    change, state = HOOKS[hook]
-
-    def before(spawner: Any) -> None:
-        spawner.user_options = {**spawner.user_options, **change}
-
-    def config(c: Config) -> None:
-        listed(c)
-        c.KubeSpawner.pre_spawn_hook = before
-
-    async with resthub(tmp_path, monkeypatch, config) as hub:
-        alice = hub.user("alice")
-        token = hub.token(alice)
-        body = start_body({"profile": "gone"})
-        answer = await hub.hub("POST", "/users/alice/servers/lab", token, json=body)
-        assert answer.status_code == 202
-        spawner = alice.spawners["lab"]
-        await until(lambda: not spawner.pending or hub.pod(spawner.pod_name))
-        status = (await hub.get("/users/alice/servers/lab/status", token)).json()
-        assert status["state"] == state
-        assert (state == "failed") == ("There is no profile 'gone'" in status["message"])
-
-
 async def test_a_function_is_called_once_in_a_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

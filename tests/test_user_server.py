@@ -749,24 +749,19 @@ async def test_profiles_of_a_new_server_are_asked_for_by_its_own_name(hub: RestH
     del config["profile_list"]
 
 
-def profiles_of_a_hook(spawner: Any) -> None:
+def profiles_of_auth_state(spawner: Any, auth_state: Any) -> None:
     """Offer a profile that nobody knows before."""
     spawner.profile_list = [{"slug": "from-the-hook", "display_name": "From the hook"}]
 
 
-def options_of_a_hook(spawner: Any) -> None:
+def options_that_are_applied(spawner: Any, options: dict[str, Any]) -> None:
     """Start with something else than was asked for."""
     spawner.user_options = {**spawner.user_options, "profile": "small"}
 
 
-def options_that_are_applied(spawner: Any, options: dict[str, Any]) -> None:
-    """The same, by the Hub's other hook."""
-    options_of_a_hook(spawner)
-
-
 HOOKS = [
-    {"trait": "pre_spawn_hook", "hook": profiles_of_a_hook, "profile": "from-the-hook"},
-    {"trait": "pre_spawn_hook", "hook": options_of_a_hook, "profile": "huge"},
+    # run before, as for the Hub's form
+    {"trait": "auth_state_hook", "hook": profiles_of_auth_state, "profile": "from-the-hook"},
     {"trait": "apply_user_options", "hook": options_that_are_applied, "profile": "huge"},
 ]
 
@@ -785,3 +780,19 @@ async def test_what_a_hook_of_the_start_makes_right_is_not_refused_before(
     await until(lambda: server.spawner.ready)
     await server.delete()
     del config[row["trait"]], config["profile_list"]
+
+
+@pytest.mark.parametrize("trait", ["pre_spawn_hook", "auth_state_hook"])
+@pytest.mark.parametrize("name", ["", "lab"], ids=["default", "named"])
+async def test_a_hook_does_not_keep_a_wrong_profile_from_being_refused_at_once(
+    trait: str, name: str, hub: RestHub
+) -> None:
+    config = hub.app.config.KubeSpawner
+    config.profile_list = [{"slug": "small", "display_name": "Small"}]
+    config[trait] = lambda spawner, *more: None
+    server = Server(hub, name)
+    answer = await server.post(profile="huge", phase="none")
+    assert answer.status_code == 400
+    assert "small" in answer.text
+    assert set(server.user.orm_spawners) == {""}
+    del config[trait], config["profile_list"]

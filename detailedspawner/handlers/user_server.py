@@ -87,18 +87,17 @@ class UserServerAPIHandler(QuickStart, HubUserServerAPIHandler):  # type: ignore
         # a server that is to be made has none yet: that of the user's default one stands in
         spawner = user.spawners[server_name if row is not None else ""]
         knows_profiles = isinstance(spawner, ProfilesMixin)
-        if not knows_profiles or _profiles_by_group(spawner) or _changed_by_start(spawner):
+        if not knows_profiles or _profiles_by_group(spawner) or _free_options(spawner):
             return
         listed_by_function = callable(spawner.profile_list)
         if not options and listed_by_function:
             # only what the default profile sets could be wrong: not worth a call
             return
-        # a list that the hook sets is known to the start alone, and the hook must not be run
-        # on a server that is at work
-        if spawner.auth_state_hook is not None and (spawner.active or not listed_by_function):
+        # the list may depend on the hook, which must not be run on a server that is at work
+        if spawner.auth_state_hook is not None and spawner.active:
             return
         try:
-            if listed_by_function:
+            if listed_by_function or spawner.auth_state_hook is not None:
                 # as for the Hub's form: the list may depend on it
                 await spawner.run_auth_state_hook(await user.get_auth_state())
             wrong = await spawner.why_refused(options or {}, None if row else server_name)
@@ -118,9 +117,9 @@ class UserServerAPIHandler(QuickStart, HubUserServerAPIHandler):  # type: ignore
         return read().get("user_options") if read else self.get_json_body()
 
 
-def _changed_by_start(spawner: Any) -> bool:
-    """Whether a hook that only the start runs may change the profiles or the options."""
-    return bool(spawner.pre_spawn_hook) or callable(spawner.apply_user_options)
+def _free_options(spawner: Any) -> bool:
+    """Whether the admin's own function, which only the start runs, gives options a meaning."""
+    return callable(spawner.apply_user_options)
 
 
 def _profiles_by_group(spawner: Any) -> bool:
