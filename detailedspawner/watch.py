@@ -350,8 +350,10 @@ def read_list(body: bytes) -> tuple[str, list[Any]]:
         document = json.loads(body)
         version, items = document["metadata"]["resourceVersion"], document.get("items") or []
     if not isinstance(version, str) or not isinstance(items, list):
-        error = ApiException(status=503, reason="what answers is no API server")
-        error.body = json.dumps({"code": 503, "reason": "NoAnswer", "message": error.reason})
+        message = "what answers is no API server"
+        told = json.dumps({"code": 503, "reason": "NoAnswer", "message": message})
+        error: Any = ApiException(status=503, reason=message)
+        error.body = told
         raise error
     return version, items
 
