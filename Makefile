@@ -5,7 +5,7 @@ export VENV PORT
 # A file's tests share a Hub, so a file stays together.
 PYTEST = python -m pytest -n logical --maxprocesses 4 --dist loadfile
 
-.PHONY: demo test test-all lint clean
+.PHONY: demo test test-all lint docs clean
 
 demo: ## A Hub with an embedded stand-in for a cluster on http://127.0.0.1:$(PORT)
 	@scripts/demo
@@ -24,6 +24,10 @@ lint: ## Format, lint, types and layers
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy --strict detailedspawner
 	@$(VENV)/bin/lint-imports
+
+docs: ## The documentation as a website in docs/_build
+	@scripts/environment docs
+	@$(VENV)/bin/python -m sphinx -W -n --keep-going -q docs docs/_build
 
 clean: ## Remove what the other commands made
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
