@@ -11,7 +11,7 @@ import logging
 import os
 import ssl
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
@@ -33,7 +33,8 @@ from .probe import (
 )
 from .profiling import configured
 
-Log = logging.Logger | logging.LoggerAdapter[Any]
+# as text: before Python 3.11 an adapter takes no parameter
+Log: TypeAlias = "logging.Logger | logging.LoggerAdapter[Any]"
 
 # seconds between two looks for the proxy while the Hub itself is starting
 STARTUP_INTERVAL = 1.0

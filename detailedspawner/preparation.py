@@ -15,7 +15,7 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from tornado import web
 from traitlets import TraitError
@@ -34,7 +34,8 @@ SETTLE_TIMEOUT = 30.0
 MESSAGE_LIMIT = 300
 
 Report = Callable[[str, StepStatus, "str | None"], None]
-Log = logging.Logger | logging.LoggerAdapter[Any]
+# as text: before Python 3.11 an adapter takes no parameter
+Log: TypeAlias = "logging.Logger | logging.LoggerAdapter[Any]"
 # what a step returned, and what it raised
 Outcome = tuple[Any, "BaseException | None"]
 

@@ -13,6 +13,21 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
+def usage(authority: bool) -> x509.KeyUsage:
+    """Return what a key may be used for."""
+    return x509.KeyUsage(
+        digital_signature=not authority,
+        key_cert_sign=authority,
+        crl_sign=authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
 class Authority:
     """Signs certificates, which it writes into a folder."""
 
@@ -47,6 +62,12 @@ class Authority:
             .not_valid_before(now - timedelta(days=1))
             .not_valid_after(now + timedelta(days=1))
             .add_extension(x509.BasicConstraints(host is None, None), critical=True)
+            .add_extension(usage(host is None), critical=True)
+            # from Python 3.13 on a certificate must say who has signed it
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), False
+            )
         )
         if host is not None:
             known = x509.DNSName(host)

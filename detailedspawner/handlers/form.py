@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jupyterhub.handlers.pages import SpawnHandler as HubSpawnHandler
 from tornado import web
 
 from .quick import QuickStart, until_startable
 
+if TYPE_CHECKING:
+    Adapter = logging.LoggerAdapter[Any]
+else:
+    # before Python 3.11 it takes no parameter
+    Adapter = logging.LoggerAdapter
 
-class BriefLog(logging.LoggerAdapter[Any]):
+
+class BriefLog(Adapter):
     """A log in which a user's mistake has no traceback; a line before it says what it is."""
 
     def process(self, msg: Any, kwargs: Any) -> Any:
