@@ -187,6 +187,13 @@ def test_a_warning_that_the_status_explains_is_told_once() -> None:
 # --- what the scheduler says
 
 
+def test_what_would_not_help_either_is_left_out_of_a_refusal() -> None:
+    # as Kubernetes 1.36 writes it
+    text = "1 Insufficient memory. no new claims to deallocate, preemption: 0/1 nodes are available"
+    _, refusals = parse_refusals(f"0/1 nodes are available: {text}: 1 No preemption victims.")
+    assert [item.text for item in refusals] == ["Insufficient memory"]
+
+
 @pytest.mark.parametrize(
     ("message", "nodes", "kinds"),
     [

@@ -16,6 +16,8 @@ from .view import Severity
 WARN_AFTER = 30.0
 
 _HEADER = re.compile(r"\s*\d{1,9}/(\d{1,9}) nodes are available:\s*")
+# What would not help either.
+_AFTER_REFUSALS = re.compile(r",? preemption:|\.? no new claims to deallocate")
 _PART = re.compile(r"(\d{1,9}) (.{1,500})", re.DOTALL)
 _INSUFFICIENT = re.compile(r"Insufficient (\S{1,200})")
 _MISSING_CLAIM = re.compile(r'persistentvolumeclaim "([^"]{1,253})" not found', re.IGNORECASE)
@@ -58,7 +60,7 @@ _HOPELESS = frozenset({"affinity", "volume_zone"})
 
 def parse_refusals(message: str) -> tuple[int, tuple[Refusal, ...]]:
     """Read "0/N nodes are available: a, b." into N and the refusals; 0 if it is not one."""
-    text = message[:4000].split(" preemption:", 1)[0]
+    text = _AFTER_REFUSALS.split(message[:4000], maxsplit=1)[0]
     header = _HEADER.match(text)
     if header is None:
         return 0, ()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .cases import container
+from .cases import container, probe
 from .failing import SCALES, SCALES_NOT, Failing, autoscaler_says
 from .failure_cases import FAILURES, profile
 
@@ -55,7 +55,10 @@ NEVER: dict[str, Patient] = {
         replace(FAILURES["node-selector"], real=True), autoscaler_says("TriggeredScaleUp", SCALES)
     ),
     "probe": Patient(FAILURES["never-ready"]),
-    "completed": Patient(Failing({"extra_containers": [container("sync", "true")]}, "", within=0)),
+    "completed": Patient(
+        # a helper that is ready for a moment would let the start end well
+        Failing({"extra_containers": [container("sync", "true", readinessProbe=probe(5))]}, "", 0)
+    ),
 }
 EVERY = {**ENDING, **NEVER}
 
