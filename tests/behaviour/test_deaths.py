@@ -16,6 +16,8 @@ from .failing import delete_pod
 from .hub import Hub, eventually
 from .troubled import AT_ONCE, marked, real, troubled
 
+pytestmark = pytest.mark.slow
+
 EVERY = marked(DEATHS)
 
 

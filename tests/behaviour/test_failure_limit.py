@@ -17,6 +17,8 @@ from .cluster import Kubernetes
 from .hub import Hub, eventually, running_hub
 from .limit_cases import MISTAKES, Mistake
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass
 class Limited:

@@ -20,6 +20,8 @@ from .failure_cases import FAILURES, profile
 from .hub import eventually
 from .troubled import Troubled, marked, troubled
 
+pytestmark = pytest.mark.slow
+
 EVERY = marked(FAILURES)
 
 

@@ -16,7 +16,8 @@ from .failing import filled
 from .grace_cases import ENDING, EVERY, NEVER, Patient, unschedulable
 from .troubled import Troubled, marked, troubled, user_of
 
-pytestmark = pytest.mark.slow
+# the default graces are minutes long, whichever cluster waits for them
+pytestmark = [pytest.mark.slow, pytest.mark.cluster]
 
 # seconds from the request until the trouble is there, and from its end until the Hub says so
 AROUND = 45

@@ -10,6 +10,8 @@ from .cluster import Kubernetes
 from .recovery_cases import RECOVERIES
 from .troubled import Troubled, marked, troubled
 
+pytestmark = pytest.mark.slow
+
 EVERY = marked(RECOVERIES)
 
 
