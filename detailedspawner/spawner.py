@@ -352,6 +352,9 @@ class DetailedKubeSpawner(PreparingSpawner):
         start = self._detailed_start
         if start is None or self._passed_gate is False:
             return False
+        if start.view.verdict is Verdict.STOPPING and not self._asked_to_stop:
+            # somebody else is deleting the pod, of which nothing is left to be seen soon
+            start.refresh(gone=True)
         problem = start.problem
         if problem is None or problem.exit_code == 0:
             return False

@@ -1007,3 +1007,32 @@ async def test_why_a_running_server_died_stays_readable(
     assert status is not None
     assert status.state.value == "failed"
     assert "memory" in status.message
+
+
+async def test_a_server_whose_pod_is_being_deleted_by_another_says_so_afterwards(
+    cluster: Cluster, make: Make
+) -> None:
+    spawner = make()
+    start = await started(cluster, spawner)
+    cluster.move()
+    await start
+    spawner.add_poll_callback(lambda: None)
+
+    def delete(pod: dict[str, Any]) -> None:
+        pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        ended = {"terminated": {"exitCode": 143, "reason": "Error"}}
+        pod["status"]["containerStatuses"][0].update(ready=False, state=ended)
+
+    cluster.store.update("pods", "ns", "jupyter-alice", delete)
+    await until(lambda: spawner._detailed_start.view.verdict.value == "stopping")
+    assert await spawner.poll() == 143
+    spawner._stop_pending = True
+    spawner.detailed_status()
+    await spawner.run_post_stop_hook()
+    spawner._stop_pending = False
+    status = kept_failure(spawner.get_state())
+    assert status is not None
+    assert (status.state.value, status.message) == (
+        "failed",
+        "The server was removed from the cluster.",
+    )

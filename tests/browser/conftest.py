@@ -15,11 +15,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from aiohttp import web
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PrefixLoader
 from jupyterhub._data import DATA_FILES_PATH
 from jupyterhub.utils import url_escape_path
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Error, Page, async_playwright
 
 HERE = Path(__file__).parent
 TEMPLATES = HERE.parent.parent / "templates"
@@ -286,7 +287,7 @@ class FakeHub:
         return web.FileResponse(folder / path.removeprefix("detailedspawner/"))
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def hub() -> AsyncIterator[FakeHub]:
     """A stand-in for the Hub on a free port of the loopback address."""
     fake = FakeHub()
@@ -295,17 +296,24 @@ async def hub() -> AsyncIterator[FakeHub]:
     await fake.stop()
 
 
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    """A headless Chromium that talks to nobody but the test."""
+@contextlib.asynccontextmanager
+async def chromium() -> AsyncIterator[Browser]:
+    """Run a headless Chromium that talks to nobody but the test."""
     arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     async with async_playwright() as playwright:
-        chromium = await playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield chromium
-        await chromium.close()
+        launched = await playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield launched
+        await launched.close()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """One browser for all pages, since to start it takes longer than most tests."""
+    async with chromium() as launched:
+        yield launched
+
+
+@pytest_asyncio.fixture(loop_scope="session")
 async def page(browser: Browser) -> AsyncIterator[Page]:
     """A page in a light theme; an error of its scripts fails the test."""
     context = await browser.new_context(viewport={"width": 1100, "height": 900})
@@ -313,6 +321,10 @@ async def page(browser: Browser) -> AsyncIterator[Page]:
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     yield page
+    # a browser that is closed while it loads a page may never end
+    with contextlib.suppress(Error):  # "interrupted by another navigation"
+        await page.goto("about:blank")
+    await page.wait_for_load_state()
     await context.close()
     assert errors == []
 

@@ -15,7 +15,8 @@ from playwright.async_api import Page, expect
 
 from ..behaviour.hub import eventually, free_port
 
-pytestmark = pytest.mark.browser
+# one browser for all, so one loop
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 PASSWORD = "demo-password"
 SECONDS = 1000  # in milliseconds, Playwright's unit

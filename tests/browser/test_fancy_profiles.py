@@ -15,6 +15,7 @@ from traitlets.config import Config
 from detailedspawner.configuration import configure
 
 from ..resthub import RestHub, resthub, until
+from .conftest import chromium
 
 pytestmark = pytest.mark.browser
 
@@ -88,6 +89,13 @@ async def fancy(
 
     async with resthub(tmp_path, monkeypatch, config) as hub:
         yield hub
+
+
+@pytest.fixture
+async def page() -> AsyncIterator[Page]:
+    """A page of a browser that lives as long as the test, as the Hub in its process does."""
+    async with chromium() as launched:
+        yield await launched.new_page()
 
 
 async def open_form(fancy: RestHub, page: Page) -> None:

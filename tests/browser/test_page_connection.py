@@ -7,7 +7,8 @@ from playwright.async_api import expect
 
 from .statuses import failure, replace_texts, start
 
-pytestmark = pytest.mark.browser
+# one browser for all, so one loop
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def test_where_no_stream_gets_through_the_hub_waits_for_changes(hub, page):

@@ -9,7 +9,8 @@ from playwright.async_api import expect
 
 from .statuses import failure, start
 
-pytestmark = pytest.mark.browser
+# one browser for all, so one loop
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 @pytest.mark.parametrize("page_name", ["spawn-pending", "not-running"])

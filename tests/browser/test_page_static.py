@@ -15,7 +15,8 @@ from playwright.async_api import Page, expect
 
 from .statuses import failure, start
 
-pytestmark = pytest.mark.browser
+# one browser for all, so one loop
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 def step_named(page: Page, name: str) -> Any:

@@ -10,7 +10,8 @@ from playwright.async_api import Page, expect
 
 from .statuses import failure, start
 
-pytestmark = pytest.mark.browser
+# one browser for all, so one loop
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 def unfolding(page: Page, name: str) -> Any:

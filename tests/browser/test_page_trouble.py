@@ -14,7 +14,8 @@ from detailedspawner.models.status import StartWarning
 
 from .statuses import failure, replace_texts, start
 
-pytestmark = pytest.mark.browser
+# one browser for all, so one loop
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 EVIL = '<img src=x onerror="window.hacked=1"></script><script>window.hacked=1</script>\x1b[31mred'
 
