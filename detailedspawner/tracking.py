@@ -90,12 +90,13 @@ class StatusTracker:
 
         Ends after `close()`. Needs a first `publish()`.
         """
-        seen, log = self._added, tuple(self._raw_events)
-        if self._present:
-            yield dict(self._present)
+        # of one moment, however slowly a reader takes them
+        seen, log, present = self._added, tuple(self._raw_events), self._present
+        if present:
+            yield dict(present)
         # the log of a reader that comes late is as long as everyone's
         for event in log:
-            yield {**event, **{key: self._present[key] for key in ("progress", "status")}}
+            yield {**event, **{key: present[key] for key in ("progress", "status")}}
         while True:
             while seen < self._added:
                 oldest = self._added - len(self._events)

@@ -81,6 +81,21 @@ async def test_a_late_reader_gets_the_log_so_far_with_the_present_status() -> No
     assert second["status"]["message"] == "two"
 
 
+async def test_a_slow_late_reader_never_goes_back_to_an_older_status() -> None:
+    tracker = StatusTracker("s")
+    tracker.publish(status("first"))
+    for number in range(3):
+        tracker.publish_event(f"event {number}", {})
+    stream = tracker.follow()
+    seen = [await anext(stream)]
+    tracker.publish_event("event 3", {})
+    tracker.publish(status("second"))
+    tracker.close()
+    seen += [event async for event in stream]
+    numbers = [int(event["status"]["revision"].rpartition(".")[2]) for event in seen]
+    assert numbers == sorted(numbers)
+
+
 async def test_readers_end_after_they_have_read_all() -> None:
     tracker = StatusTracker("abc")
     tracker.publish(status("one"))
