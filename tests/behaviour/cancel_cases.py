@@ -71,7 +71,13 @@ PHASES: dict[str, dict[str, Any]] = {
         "when": step("waiting", "Finding a machine"),
     },
     "claim": {
-        "override": server("ok", storage_pvc_ensure=True, pvc_name="claim-{user_server}"),
+        "override": server(
+            "ok",
+            storage_pvc_ensure=True,
+            storage_capacity="1Gi",
+            storage_class="standard",
+            storage_access_modes=["ReadWriteOnce"],
+        ),
         "when": step("waiting", "Finding a machine"),
     },
     "create-call": {"override": server("ok"), "when": step("waiting", "Finding a machine")},
