@@ -16,10 +16,7 @@ if os.environ["BENCHMARK_SPAWNER"] == "detailed":
     detailedspawner.configure(c)
 else:
     c.JupyterHub.spawner_class = "kubespawner.KubeSpawner"
-c.KubeSpawner.image = cases.SINGLEUSER
-c.KubeSpawner.cmd = cases.SERVER
-c.KubeSpawner.args = []
-c.KubeSpawner.environment = cases.POD_IP
+cases.configure(c)
 c.KubeSpawner.start_timeout = int(os.environ["BENCHMARK_TIMEOUT"])
 c.KubeSpawner.consecutive_failure_limit = 0
 profiles = []

@@ -30,6 +30,14 @@ def probe(seconds: int) -> dict[str, Any]:
     return {"exec": {"command": ["true"]}, "initialDelaySeconds": seconds, "periodSeconds": 1}
 
 
+def configure(c: Any) -> None:
+    """Have a Hub start servers of the suite's image where a profile says nothing else."""
+    c.KubeSpawner.image = SINGLEUSER
+    c.KubeSpawner.cmd = SERVER
+    c.KubeSpawner.args = []
+    c.KubeSpawner.environment = POD_IP
+
+
 FOREVER = "exec tail -f /dev/null"
 THREE = [container(f"prepare-{name}", "sleep 2") for name in ("a", "b", "c")]
 # what is over within a moment may have begun before the stream was open

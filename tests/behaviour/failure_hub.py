@@ -12,10 +12,7 @@ c = get_config()
 detailedspawner.configure(c)
 
 base(c)
-c.KubeSpawner.image = cases.SINGLEUSER
-c.KubeSpawner.cmd = cases.SERVER
-c.KubeSpawner.args = []
-c.KubeSpawner.environment = cases.POD_IP
+cases.configure(c)
 # seconds until the Hub notices that a server has died
 c.KubeSpawner.poll_interval = 2
 # far more than the failures that count, which are counted here

@@ -12,10 +12,7 @@ c = get_config()
 detailedspawner.configure(c)
 
 base(c)
-c.KubeSpawner.image = cases.SINGLEUSER
-c.KubeSpawner.cmd = cases.SERVER
-c.KubeSpawner.args = []
-c.KubeSpawner.environment = cases.POD_IP
+cases.configure(c)
 c.KubeSpawner.start_timeout = 150
 c.KubeSpawner.http_timeout = 60
 c.KubeSpawner.profile_list = [

@@ -12,10 +12,7 @@ c = get_config()
 detailedspawner.configure(c)
 
 base(c)
-c.KubeSpawner.image = cases.SINGLEUSER
-c.KubeSpawner.cmd = cases.SERVER
-c.KubeSpawner.args = []
-c.KubeSpawner.environment = cases.POD_IP
+cases.configure(c)
 c.KubeSpawner.consecutive_failure_limit = 2
 # for how long an API server that does not answer is asked again
 c.KubeSpawner.k8s_api_request_retry_timeout = 3
