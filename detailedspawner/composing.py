@@ -114,10 +114,15 @@ def expecting(found: tuple[Step, ...], expected: Expected | None) -> tuple[Step,
 
 
 def unfinished(found: Iterable[Step]) -> str | None:
-    """Return the name of the step that a start hangs on: under way, or else to come."""
-    left = [step for step in found if step.status is not StepStatus.READY]
-    under_way = [step for step in left if step.status is not StepStatus.WAITING]
-    return next((step.step for step in [*under_way, *left]), None)
+    """Return the name of the step that a start hangs on."""
+    return hanging((step.status, step.step) for step in found)
+
+
+def hanging(found: Iterable[tuple[StepStatus, str]]) -> str | None:
+    """Return what stands beside the status of the step under way, or else to come."""
+    left = [one for one in found if one[0] is not StepStatus.READY]
+    under_way = [one for one in left if one[0] is not StepStatus.WAITING]
+    return next((told for _, told in [*under_way, *left]), None)
 
 
 def connection_step(

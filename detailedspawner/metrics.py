@@ -12,6 +12,7 @@ from typing import Any
 from jupyterhub.metrics import metrics_prefix, spawn_duration_buckets
 from prometheus_client import Counter, Gauge, Histogram
 
+from .composing import hanging
 from .following import FollowingSpawner
 from .health import Kind
 from .models import StepKind, StepStatus
@@ -82,7 +83,8 @@ def count_start(record: dict[str, Any]) -> None:
         reason = record["category"] if record["category"] in REASONS else OTHER
     STARTS.labels(outcome=outcome, reason=reason).inc()
     if outcome == Outcome.CANCELLED.value:
-        CANCELS.labels(kind=_under_way([(s["status"], s["kind"]) for s in record["steps"]])).inc()
+        steps = [(StepStatus(step["status"]), step["kind"]) for step in record["steps"]]
+        CANCELS.labels(kind=_under_way(steps)).inc()
     for step in record["steps"]:
         if step["status"] == StepStatus.READY.value and step["seconds"] is not None:
             STEP_DURATION_SECONDS.labels(kind=step["kind"]).observe(step["seconds"])
@@ -99,15 +101,12 @@ def _pending(kind: str) -> int:
 
 
 def _kind_of(start: Start) -> str:
-    return _under_way([(step.status.value, step.kind.value) for step in start.status.details])
+    return _under_way([(step.status, step.kind.value) for step in start.status.details])
 
 
-def _under_way(steps: list[tuple[str, str]]) -> str:
-    """Return the kind of the first step that is at work, or else of the first to come."""
-    left = [step for step in steps if step[0] != StepStatus.READY.value]
-    at_work = [step for step in left if step[0] != StepStatus.WAITING.value]
+def _under_way(steps: list[tuple[StepStatus, str]]) -> str:
     # all is done: the Hub's own last look
-    return next((kind for _, kind in [*at_work, *left]), StepKind.CONNECTION.value)
+    return hanging(steps) or StepKind.CONNECTION.value
 
 
 def _make_all() -> None:
