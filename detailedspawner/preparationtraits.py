@@ -7,7 +7,7 @@ from typing import Any
 from traitlets import Int, List, TraitError, validate
 from traitlets.config import Configurable
 
-from .preparation import check_preparations
+from .preparationentries import check_preparations
 
 
 class PreparationTraits(Configurable):

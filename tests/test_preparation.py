@@ -16,13 +16,8 @@ from tornado import web
 from traitlets import TraitError
 
 from detailedspawner import preparation as module
-from detailedspawner.preparation import (
-    Preparation,
-    PreparationFailed,
-    Preparing,
-    Threads,
-    check_preparations,
-)
+from detailedspawner.preparation import PreparationFailed, Preparing, Threads
+from detailedspawner.preparationentries import Preparation, check_preparations
 
 LOG = logging.getLogger("test.preparation")
 
