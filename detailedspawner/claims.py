@@ -5,19 +5,18 @@ They are only asked for while a pod waits for its machine, a few requests at a t
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import aiohttp
 from kubernetes_asyncio.client import ApiException
+
+from .outage import NO_ANSWER
 
 # seconds between two looks at the claims of one start
 CLAIMS_INTERVAL = 10.0
-# before Python 3.11 a timeout of asyncio is none of the built-in ones
-UNREADABLE = (ApiException, aiohttp.ClientError, asyncio.TimeoutError, OSError)
+UNREADABLE = (ApiException, *NO_ANSWER)
 _REQUEST_TIMEOUT = 5.0
 
 Documents = list[dict[str, Any]]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
-import aiohttp
 from kubernetes_asyncio.client import ApiException
 
 from .models.logs import SHOWN_LINES
+from .outage import NO_ANSWER
 
 # more than this of so many lines is not meant to be read
 MOST_BYTES = 262_144
@@ -41,6 +40,6 @@ async def read_log(api: Any, namespace: str, pod: str, container: str) -> str:
         if error.status in (401, 403):
             raise LogUnreadable("The Hub has no right to get pods/log.") from error
         raise LogUnreadable(f"The cluster answered with {error.status}.") from error
-    except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as error:
+    except (*NO_ANSWER, ValueError) as error:
         raise LogUnreadable("The cluster did not answer.") from error
     return str(text or "")
