@@ -144,8 +144,7 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
         if start is None and (self.pending == "check" or self.ready):
             # after a restart of the Hub: the steps come from the pod
             start = self._begin()
-            start.end()
-            self.under_way.discard(start)
+            self._over(start)
             self._follow(start)
         return start
 
@@ -162,6 +161,10 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
         self._last_failure = None
         self.under_way.add(start)
         return start
+
+    def _over(self, start: Start) -> None:
+        start.end()
+        self.under_way.discard(start)
 
     def user_secrets(self) -> tuple[str, ...]:
         """Return the values of the user's options that must not be shown."""

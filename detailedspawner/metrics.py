@@ -96,8 +96,7 @@ def count_check(outcome: str) -> None:
 
 
 def _pending(kind: str) -> int:
-    going_on = [start for start in FollowingSpawner.under_way if not start.ended]
-    return sum(1 for start in going_on if _kind_of(start) == kind)
+    return sum(1 for start in FollowingSpawner.under_way if _kind_of(start) == kind)
 
 
 def _kind_of(start: Start) -> str:

@@ -131,8 +131,7 @@ class PreparingSpawner(FollowingSpawner):
     def _end(self, start: Start) -> None:
         """Take that a start is over; what it says last stays readable if it failed."""
         self._options_loaded = False
-        start.end()
-        self.under_way.discard(start)
+        self._over(start)
         if start.failed:
             self._last_failure = start.status
             self._record(start, Outcome.FAILED)

@@ -284,7 +284,7 @@ class DetailedKubeSpawner(PreparingSpawner):
         if code is not None and self._interrupted is not None and self.pending == "check":
             start = self._begin(self._interrupted["start_id"])
             self._tell_interrupted(start)
-            start.end()
+            self._over(start)
             self._interrupted = None
             self._last_failure = start.status
         return code
