@@ -32,7 +32,12 @@ class EndActions {
     try {
       const response = await fetch(page.stop_url, {
         method: "POST",
-        headers: { "X-XSRFToken": page.xsrf_token, Accept: "application/json" },
+        headers: {
+          "X-XSRFToken": page.xsrf_token,
+          Accept: "application/json",
+          // Without one, a proxy may add the type of a form, which the Hub refuses.
+          "Content-Type": "application/json",
+        },
       });
       // Options that are not valid any more are chosen anew.
       if (response.status === 400) return location.assign(page.spawn_url);
