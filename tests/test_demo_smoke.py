@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -18,31 +17,18 @@ import psutil
 import pytest
 
 from .behaviour.hub import free_port
+from .clones import downloads, fresh_clone
 
 pytestmark = [pytest.mark.smoke, pytest.mark.timeout(420)]
 
-ROOT = Path(__file__).resolve().parent.parent
 ANSWER_SECONDS = 120
 STOP_SECONDS = 30
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a fresh clone would hold, with changes that are not committed yet."""
-    if shutil.which("git") is None or not (ROOT / ".git").exists():
-        pytest.skip("not in a Git repository")
-    listing = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
     folder = tmp_path_factory.mktemp("clone")
-    for name in filter(None, listing.stdout.split("\0")):
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
+    fresh_clone(folder)
     return folder
 
 
@@ -64,15 +50,7 @@ class Demo:
             "HOME": str(home / "empty"),
             "DEMO_STATE": str(self.state),
             "DEMO_MARK": self.mark,
-            # Downloads come from where this machine is set up to take them.
-            **{
-                key: value for key, value in os.environ.items() if key.startswith(("PIP_", "NODE_"))
-            },
-            **{
-                key: value
-                for key, value in os.environ.items()
-                if key.endswith(("_proxy", "_PROXY"))
-            },
+            **downloads(),
         }
         (home / "empty").mkdir()
         with self.log.open("wb") as output:
