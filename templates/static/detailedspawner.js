@@ -13,6 +13,7 @@
   const POLL_SECONDS = [2, 3, 5, 8, 13, 20];
   const STREAM_RETRY_SECONDS = [4, 8, 16, 32, 60];
   const SILENCE_SECONDS = 15;
+  const FIRST_EVENT_SECONDS = 8; // the Hub tells the present status at once
   const ANSWER_SECONDS = 15;
   const WAIT_SECONDS = 20; // that the Hub may hold an answer back until something changes
   const SLEPT_SECONDS = 30; // without a tick: the computer slept
@@ -23,9 +24,11 @@
   let retryTimer = null;
   let pollFailures = 0;
   let pollTimer = null;
+  let polls = 0; // a question that is asked anew takes the place of the one under way
   let waiting = false; // whether the next question may wait for a change
   let ticker = null;
   let lastHeard = 0;
+  let lastEvent = 0; // of the stream that is open; 0 before its first
   let lastTick = Date.now();
   let cancelling = false; // this page has asked for the end
   let finished = false;
@@ -86,6 +89,7 @@
   function connect() {
     if (stream || finished) return;
     lastHeard = Date.now();
+    lastEvent = 0;
     stream = new EventSource(page.progress_url);
     stream.onmessage = ({ data }) => finished || onEvent(JSON.parse(data));
     // A broken stream and one that the Hub refuses, as after its restart, look the same.
@@ -100,9 +104,9 @@
   function dropStream() {
     closeStream();
     if (finished) return;
-    waiting = false;
     clearTimeout(retryTimer);
     retryTimer = setTimeout(connect, milliseconds(STREAM_RETRY_SECONDS, streamFailures++));
+    waiting = false;
     pollIn(0);
   }
 
@@ -126,7 +130,7 @@
   }
 
   function onEvent(event) {
-    lastHeard = Date.now();
+    lastHeard = lastEvent = Date.now();
     streamFailures = pollFailures = 0;
     clearTimeout(pollTimer);
     if (!cancelling) view.notify("");
@@ -150,11 +154,12 @@
 
   // A proxy may hold the stream back without closing it: ask whether something was missed.
   async function checkSilence() {
-    if (!stream || Date.now() - lastHeard < 1000 * SILENCE_SECONDS) return;
+    const limit = lastEvent ? SILENCE_SECONDS : FIRST_EVENT_SECONDS;
+    if (!stream || Date.now() - lastHeard < 1000 * limit) return;
     lastHeard = Date.now();
     const answer = await askStatus().catch(() => null);
     const missed = answer?.revision !== status?.revision || answer?.state === "running";
-    if (answer && missed) dropStream();
+    if (answer && (missed || !lastEvent)) dropStream();
   }
 
   // ---- asking ----
@@ -184,6 +189,7 @@
 
   async function poll() {
     const asked = Date.now();
+    const number = ++polls;
     try {
       // Where no stream gets through, the Hub itself waits for the next change; the first
       // question after a stream broke is answered at once.
@@ -194,6 +200,7 @@
       receive(answer);
       if (answer.state === "running" && !cancelling) return goToServer();
     } catch (error) {
+      if (number !== polls) return;
       pollFailures += 1;
       waiting = false;
       // A server that is not kept after a cancel is gone for the Hub as well.
@@ -204,7 +211,7 @@
     // What the stream has said meanwhile makes asking on needless.
     const waited = Date.now() - asked >= 1000 * POLL_SECONDS[0];
     const next = waited && !pollFailures ? 0 : milliseconds(POLL_SECONDS, pollFailures);
-    if (!stream || lastHeard <= asked) pollIn(next);
+    if (number === polls && lastEvent <= asked) pollIn(next);
   }
 
   // ---- cancelling ----

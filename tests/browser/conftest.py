@@ -47,7 +47,8 @@ class FakeHub:
     """Serves one user's server: its page, event stream, status and DELETE.
 
     `status` is what the status endpoint answers (None: 404), `stream_code` what the
-    event stream does, and `requests` records what the page asked for.
+    event stream does, `stream_held_back` lets nothing of it through, as a proxy that
+    buffers does, and `requests` records what the page asked for.
     """
 
     def __init__(self) -> None:
@@ -57,6 +58,7 @@ class FakeHub:
         self._status: dict[str, Any] | None = None
         self.rendered: dict[str, Any] | None = None
         self.stream_code = 200
+        self.stream_held_back = False
         self.status_code = 200
         self.delete_code = 202
         self.post_code = 201
@@ -211,6 +213,8 @@ class FakeHub:
         if self.stream_code != 200:
             raise web.HTTPBadRequest()
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        if self.stream_held_back:
+            await asyncio.Event().wait()
         await response.prepare(request)
         queue: asyncio.Queue[Any] = asyncio.Queue()
         self.streams.append(queue)

@@ -23,6 +23,31 @@ async def test_where_no_stream_gets_through_the_hub_waits_for_changes(hub, page)
     await expect(page.get_by_role("heading", level=1)).to_have_text("Could not start your server")
 
 
+async def test_behind_a_proxy_that_holds_the_stream_back_no_change_is_late(hub, page):
+    def tries() -> int:
+        return len(hub.asked("GET", "progress?_xsrf=token%7C1%3A2%2B3"))
+
+    hub.rendered = hub.status = start(1)
+    hub.stream_held_back = True
+    await page.clock.install()
+    await page.goto(hub.page_url)
+    for ready in (2, 3, 4):
+        # the stream is given up and tried anew, now and then
+        tried = tries()
+        while tries() == tried:
+            await page.clock.run_for(1000)
+        # time does not pass now but as slowly as for everybody: nothing may wait for the page's timers
+        hub.status = start(ready)
+        await expect(page.get_by_text(f"{ready} of 7 containers ready")).to_be_visible(timeout=3000)
+    # once it is let through, it takes over again
+    hub.stream_held_back = False
+    while not hub.streams:
+        await page.clock.run_for(1000)
+    await hub.send(start(5))
+    await expect(page.get_by_text("5 of 7 containers ready")).to_be_visible()
+    await expect(page.get_by_text("The connection to the Hub is lost")).to_be_hidden()
+
+
 async def test_a_restarted_hub_is_found_again(hub, page):
     hub.rendered = hub.status = start(2, revision=17)
     await page.goto(hub.page_url)

@@ -66,8 +66,9 @@ async def test_how_long_it_will_take_is_told_in_words(hub, page, row):
     hub.rendered = {**start(1), "expected_seconds": None}
     await page.clock.install(time=time.time())
     await page.goto(hub.page_url)
-    # the time stands still, whatever the machine is busy with
-    await page.clock.pause_at(time.time() + 1000)
+    await hub.until(lambda: bool(hub.streams))
+    # the time stands still, whatever the machine is busy with; a longer leap would be taken for sleep
+    await page.clock.pause_at(time.time() + 20)
     status = start(2)
     status.update(expected_seconds=row["median"], expected_at_most_seconds=row["most"])
     await hub.send(status)
