@@ -260,6 +260,12 @@ class DetailedKubeSpawner(PreparingSpawner):
         if self._detailed_start is not None:
             self._detailed_start.cancel()
 
+    @property
+    def start_cancelled(self) -> bool:
+        """Whether somebody cancelled the present or last start."""
+        start = self._detailed_start
+        return self._cancel_asked or (start is not None and start.cancelled)
+
     async def _resume(self, start: Start) -> str:
         await asyncio.wait({start.decided, start.lost}, return_when=asyncio.FIRST_COMPLETED)
         pod = self.current_pod()

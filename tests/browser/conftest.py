@@ -31,13 +31,13 @@ BASE_URL = "/@/space%20word/hub/"
 XSRF = "token|1:2+3"
 
 
-def jinja_environment() -> Environment:
-    """Make the environment as JupyterHub does: our pages first, its own as fallback."""
+def jinja_environment(*first: Path) -> Environment:
+    """Make the environment as JupyterHub does: a site's pages first, ours, its own as fallback."""
     stock = str(HUB_FILES / "templates")
     loader = ChoiceLoader(
         [
             PrefixLoader({"templates": FileSystemLoader([stock])}, "/"),
-            FileSystemLoader([str(TEMPLATES), stock]),
+            FileSystemLoader([*map(str, first), str(TEMPLATES), stock]),
         ]
     )
     return Environment(loader=loader, autoescape=True, enable_async=True)
@@ -138,6 +138,10 @@ class FakeHub:
         """The address of the spawn page."""
         name = f"/{url_escape_path(self.server_name)}" if self.server_name else ""
         return f"{self.origin}{BASE_URL}spawn-pending/{url_escape_path(self.user_name)}{name}"
+
+    def put_templates_first(self, folder: Path) -> None:
+        """Look for pages in a folder of the site first."""
+        self._jinja = jinja_environment(folder)
 
     # ---- how it runs ----
 

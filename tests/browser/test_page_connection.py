@@ -36,7 +36,7 @@ async def test_behind_a_proxy_that_holds_the_stream_back_no_change_is_late(hub, 
         tried = tries()
         while tries() == tried:
             await page.clock.run_for(1000)
-        # time does not pass now but as slowly as for everybody: nothing may wait for the page's timers
+        # from here on no timer of the page may be needed
         hub.status = start(ready)
         await expect(page.get_by_text(f"{ready} of 7 containers ready")).to_be_visible(timeout=3000)
     # once it is let through, it takes over again

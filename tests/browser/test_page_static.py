@@ -196,14 +196,27 @@ async def test_a_failed_start_is_told_on_the_page_of_a_server_that_does_not_run(
     hub.rendered = failure()
     hub.template_vars = {"failed": True, "failed_message": hub.rendered["message"] + " (7f3a9c)"}
     await page.goto(f"{hub.origin}/@/space%20word/hub/not-running#hash")
-    await expect(page.get_by_role("heading", level=1)).to_have_text("Spawn failed")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Could not start your server")
     await expect(page.get_by_text("the password was not accepted")).to_have_count(1)
     await expect(page.locator("section.alert-danger")).to_contain_text("Connect your account again")
     await expect(page.locator("li pre")).to_contain_text("fatal: Authentication failed")
-    await expect(page.locator("#start")).to_have_text("Relaunch Server ")
     await screenshot(page, "not-running")
-    await page.locator("#start").click()
-    assert page.url.endswith("/hub/spawn/ada@example.org#hash")
+    link = page.get_by_role("link", name="Try again")
+    await expect(link).to_have_attribute("href", re.compile("/hub/spawn/ada@example.org#hash$"))
+    await link.click()
+    # at this very address the Hub shows the new start
+    await hub.until(lambda: len(hub.asked("GET", "/hub/not-running")) == 2)
+    assert len(hub.asked("POST", "/hub/api/users/ada@example.org/server")) == 1
+    assert page.url.endswith("/hub/not-running#hash")
+
+
+async def test_a_server_that_does_not_run_and_never_failed_is_launched_by_the_hubs_link(hub, page):
+    hub.server_name = "gpu"
+    await page.goto(f"{hub.origin}/@/space%20word/hub/not-running")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Server not running")
+    await expect(page.get_by_text("Your server gpu is not running.")).to_be_visible()
+    await page.get_by_role("link", name="Launch Server gpu").click()
+    assert page.url.endswith("/hub/spawn/ada@example.org")
 
 
 async def test_a_stopped_server_is_started_after_the_implicit_spawn_seconds(hub, page):

@@ -67,7 +67,7 @@ async def test_how_long_it_will_take_is_told_in_words(hub, page, row):
     await page.clock.install(time=time.time())
     await page.goto(hub.page_url)
     await hub.until(lambda: bool(hub.streams))
-    # the time stands still, whatever the machine is busy with; a longer leap would be taken for sleep
+    # the time stands still, whatever the machine is busy with; a longer leap would be a sleep
     await page.clock.pause_at(time.time() + 20)
     status = start(2)
     status.update(expected_seconds=row["median"], expected_at_most_seconds=row["most"])

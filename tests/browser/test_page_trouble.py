@@ -160,6 +160,37 @@ async def test_texts_can_be_replaced(hub, page):
     await expect(page.get_by_role("heading", level=1)).to_have_text("gpu démarre")
 
 
+SITE_PAGES: dict[str, str] = {
+    "spawn_pending.html": """{% extends "detailedspawner/spawn_pending.html" %}
+        {% block message %}<p>Before</p>{{ super() }}{% endblock %}
+        {% block stylesheet %}{{ super() }}<meta name="site" />{% endblock %}""",
+    "not_running.html": """{% extends "detailedspawner/not_running.html" %}
+        {% block heading %}<p>Before</p>{{ super() }}{% endblock %}
+        {% block start_button %}{{ super() }}<a href="/other">Elsewhere</a>{% endblock %}""",
+    "page.html": """{% extends "templates/page.html" %}
+        {% block announcement %}<p>Everywhere</p>{% endblock %}""",
+}
+
+
+async def test_a_site_changes_parts_of_the_pages_by_templates_of_its_own(hub, page, tmp_path):
+    for name, text in SITE_PAGES.items():
+        (tmp_path / name).write_text(text)
+    hub.put_templates_first(tmp_path)
+    hub.rendered = start(1)
+    await page.goto(hub.page_url)
+    await hub.send(start(2))
+    await expect(page.get_by_text("2 of 7 containers ready")).to_be_visible()
+    await expect(page.locator("meta[name=site]")).to_have_count(1)
+    for text in ("Before", "Everywhere"):
+        await expect(page.get_by_text(text)).to_be_visible()
+    hub.rendered, hub.template_vars = failure(), {"failed": True, "failed_message": "boom"}
+    await page.goto(f"{hub.origin}/@/space%20word/hub/not-running")
+    await expect(page.get_by_role("link", name="Elsewhere")).to_be_visible()
+    await expect(page.get_by_text("the password was not accepted")).to_be_visible()
+    for text in ("Before", "Everywhere"):
+        await expect(page.get_by_text(text)).to_be_visible()
+
+
 async def test_unknown_keys_and_words_of_a_later_version_are_tolerated(hub, page):
     hub.rendered = start(1)
     await page.goto(hub.page_url)
