@@ -62,9 +62,10 @@ class DetailedTraits(HealthTraits, PageTraits, PreparationTraits):
         allow_none=True,
         config=True,
         help="""
-        List the containers whose last log lines users may see after a failure.
+        List the containers whose log users may see, beside the main container.
 
-        Names or globs. By default (None) the main container and all init containers.
+        After a failure its last lines, and with `show_logs` while the server starts. Names or
+        globs. By default (None) all init containers.
         """,
     )
     failure_graces = Dict(

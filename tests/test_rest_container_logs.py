@@ -12,6 +12,7 @@ from traitlets.config import Config
 
 from detailedspawner.containerlogs import LogUnreadable, read_log
 from detailedspawner.models.logs import SHOWN_LINES, shown_log
+from detailedspawner.pods import PodSettings, shown_logs
 
 from .resthub import RestHub, resthub, until
 
@@ -76,6 +77,46 @@ async def test_what_is_no_container_of_the_pod_has_no_log(hub: RestHub) -> None:
         answer = await hub.get(f"/users/bob/server/logs/{name}", hub.token(bob))
         assert answer.status_code == 404, name
     assert (await hub.get(f"{PATH}?tail=9", hub.token(bob))).status_code == 400
+
+
+SHOWN_LOGS: list[dict[str, Any]] = [
+    {"setting": None, "shown": {"notebook", "git-clone"}},
+    {"setting": [], "shown": {"notebook"}},
+    {"setting": ["git-p*"], "shown": {"notebook", "git-proxy"}},
+    {"setting": ["metrics", "git-*"], "shown": {"notebook", "git-clone", "git-proxy", "metrics"}},
+]
+
+
+@pytest.mark.parametrize("row", SHOWN_LOGS)
+def test_whose_log_is_shown(row: dict[str, Any]) -> None:
+    pod = {
+        "spec": {
+            "initContainers": [
+                {"name": "git-clone"},
+                {"name": "git-proxy", "restartPolicy": "Always"},
+            ],
+            "containers": [{"name": "notebook"}, {"name": "metrics"}],
+        }
+    }
+    settings = PodSettings(log_tail_containers=row["setting"])
+    assert shown_logs(pod, settings) == row["shown"]
+    assert shown_logs(None, settings) == frozenset()
+
+
+async def test_the_log_of_a_sidecar_is_shown_only_where_it_is_asked_for(hub: RestHub) -> None:
+    bob = await starting(hub)
+    spawner = bob.spawners[""]
+
+    def add(pod: dict[str, Any]) -> None:
+        pod["spec"]["containers"].append({"name": "proxy", "image": "proxy"})
+
+    hub.store.update("pods", "ns", spawner.pod_name, add)
+    await until(lambda: len(spawner.current_pod()["spec"]["containers"]) == 2)
+    hub.logs["proxy"] = "token of somebody"
+    path = "/users/bob/server/logs/proxy"
+    assert (await hub.get(path, hub.token(bob))).status_code == 404
+    spawner.log_tail_containers = ["pro*"]
+    assert (await hub.get(path, hub.token(bob))).json()["text"] == "token of somebody"
 
 
 async def test_a_hub_that_does_not_show_logs_says_so(

@@ -11,7 +11,7 @@ from tornado import web
 from ..containerlogs import LogUnreadable, read_log
 from ..hub import may_read_logs
 from ..models.logs import ContainerLog, shown_log
-from ..pods import pod_secrets
+from ..pods import pod_secrets, shown_logs
 from .arguments import ArgumentsAPIHandler, missing
 
 
@@ -31,8 +31,8 @@ class LogAPIHandler(ArgumentsAPIHandler):
         if not may_read_logs(self.parsed_scopes, self.db, user_name, server_name):
             raise web.HTTPError(403, "Only who has access to the server may read its logs")
         pod = spawner.current_pod()
-        if container not in container_names(pod):
-            raise web.HTTPError(404, "The server has no such container now")
+        if container not in shown_logs(pod, spawner.pod_settings()):
+            raise web.HTTPError(404, "The server has no such container whose log is shown")
         try:
             raw = await read_log(spawner.api, spawner.namespace, spawner.pod_name, container)
         except LogUnreadable as error:
@@ -57,10 +57,3 @@ class NamedServerLogAPIHandler(LogAPIHandler):
     async def get(self, user_name: str, server_name: str, container: str) -> None:
         """Write the end of a container's log."""
         await self.answer(user_name, server_name, container)
-
-
-def container_names(pod: Any) -> set[str]:
-    """Return the names of a pod's containers; none without a pod."""
-    spec = (pod or {}).get("spec") or {}
-    listed = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
-    return {container["name"] for container in listed}

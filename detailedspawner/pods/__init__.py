@@ -6,6 +6,7 @@ here talks to a cluster or keeps state: what must be remembered is in `Seen`.
 
 from __future__ import annotations
 
+from .container_rules import shown_logs
 from .faults import counts, users_fault
 from .judging import judge
 from .replacing import read_messages, read_rules
@@ -34,5 +35,6 @@ __all__ = [
     "pod_secrets",
     "read_messages",
     "read_rules",
+    "shown_logs",
     "users_fault",
 ]

@@ -11,6 +11,8 @@ from .containers import ContainerFacts, Ending, is_trouble
 from .details import exec_error, pull_error, transient_detail
 from .events import Event, newest
 from .exit_codes import exit_meaning, times
+from .podfacts import read_pod
+from .reading import Reader
 from .settings import PodSettings
 from .texts import TEXTS
 from .trouble import Trouble
@@ -45,10 +47,20 @@ def log_tail(facts: ContainerFacts, ending: Ending | None, settings: PodSettings
     """Return the end of the log of a failed run, if it may be shown."""
     if ending is None or not ending.message or ending.reason in START_REASONS:
         return None
-    init = facts.init and facts.kind is ContainerKind.INIT
-    if not settings.shows_log(facts.name, facts.main, init):
+    if not _may_be_shown(facts, settings):
         return None
     return last_lines(ending.message) or None
+
+
+def shown_logs(pod: object, settings: PodSettings) -> frozenset[str]:
+    """Return the names of a pod's containers whose logs may be shown; none without a pod."""
+    containers = read_pod(Reader(), pod, settings).containers
+    return frozenset(facts.name for facts in containers if _may_be_shown(facts, settings))
+
+
+def _may_be_shown(facts: ContainerFacts, settings: PodSettings) -> bool:
+    init = facts.init and facts.kind is ContainerKind.INIT
+    return settings.shows_log(facts.name, facts.main, init)
 
 
 def container_trouble(

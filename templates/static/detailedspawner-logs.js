@@ -43,6 +43,7 @@ class LiveLogs {
       text = this.words.clean(await this.ask(name), LOG_LIMIT) || this.words.say("log_empty");
     } catch (error) {
       this.next.set(name, Date.now() + 1000 * LOG_RETRY_SECONDS);
+      if (error.code === 404) return; // of this container no log is shown
       text = this.words.say("log_unavailable", { message: this.words.clean(error.message) });
     }
     this.draw(name, place, text);
@@ -57,7 +58,9 @@ class LiveLogs {
       signal: AbortSignal.timeout(15_000),
     });
     const body = await response.json().catch(() => ({}));
-    if (!response.ok) throw new Error(body.message || response.statusText);
+    if (!response.ok) {
+      throw Object.assign(new Error(body.message || response.statusText), { code: response.status });
+    }
     return body.text;
   }
 

@@ -64,6 +64,7 @@ class FakeHub:
         self.post_code = 201
         self.settings: dict[str, Any] = {}
         self.logs: dict[str, str] = {}
+        self.log_code = 403
         self.on_delete: Callable[[], None] = lambda: None
         self.pending = "spawn"
         self.options_form = ""
@@ -248,7 +249,8 @@ class FakeHub:
     async def log(self, request: web.Request) -> web.StreamResponse:
         name = request.path.rpartition("/")[2]
         if name not in self.logs:
-            return web.json_response({"message": "The Hub does not show logs"}, status=403)
+            message = {"message": "The Hub does not show logs"}
+            return web.json_response(message, status=self.log_code)
         return web.json_response({"container": name, "text": self.logs[name]})
 
     async def delete(self, request: web.Request) -> web.StreamResponse:

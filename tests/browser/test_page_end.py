@@ -115,6 +115,16 @@ async def test_the_log_of_a_running_container_is_shown_in_its_unfolded_step(
     await expect(step.locator("pre")).to_have_count(0)
 
 
+async def test_of_a_container_whose_log_is_not_shown_nothing_is_said(hub, page):
+    hub.rendered, hub.settings, hub.log_code = start(1), {"show_logs": True}, 404
+    await page.goto(hub.page_url)
+    step = page.locator("li.ds-step", has_text="Cloning the repository")
+    async with page.expect_response("**/logs/git-clone?*"):
+        await step.locator("summary").click()
+    await expect(step.locator("details")).to_have_attribute("open", "")
+    await expect(step.locator("pre")).to_have_count(0)
+
+
 @pytest.mark.parametrize("shown", [True, False])
 async def test_logs_that_are_not_shown_are_not_asked_for(hub, page, shown):
     hub.rendered, hub.settings = start(1), {"show_logs": shown}

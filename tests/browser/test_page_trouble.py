@@ -6,6 +6,7 @@ As in test_page_static.py, only what the Hub says is canned.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.async_api import expect
@@ -17,6 +18,7 @@ from .statuses import failure, replace_texts, start
 # one browser for all, so one loop
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
+DOCS = Path(__file__).parents[2] / "docs"
 EVIL = '<img src=x onerror="window.hacked=1"></script><script>window.hacked=1</script>\x1b[31mred'
 
 
@@ -160,10 +162,10 @@ async def test_texts_can_be_replaced(hub, page):
     await expect(page.get_by_role("heading", level=1)).to_have_text("gpu démarre")
 
 
+(EXAMPLE,) = re.findall("```html\n(.*?)```", (DOCS / "pages.md").read_text(), re.DOTALL)
 SITE_PAGES: dict[str, str] = {
-    "spawn_pending.html": """{% extends "detailedspawner/spawn_pending.html" %}
-        {% block message %}<p>Before</p>{{ super() }}{% endblock %}
-        {% block stylesheet %}{{ super() }}<meta name="site" />{% endblock %}""",
+    "spawn_pending.html": EXAMPLE
+    + """{% block stylesheet %}{{ super() }}<meta name="site" />{% endblock %}""",
     "not_running.html": """{% extends "detailedspawner/not_running.html" %}
         {% block heading %}<p>Before</p>{{ super() }}{% endblock %}
         {% block start_button %}{{ super() }}<a href="/other">Elsewhere</a>{% endblock %}""",
@@ -181,7 +183,7 @@ async def test_a_site_changes_parts_of_the_pages_by_templates_of_its_own(hub, pa
     await hub.send(start(2))
     await expect(page.get_by_text("2 of 7 containers ready")).to_be_visible()
     await expect(page.locator("meta[name=site]")).to_have_count(1)
-    for text in ("Before", "Everywhere"):
+    for text in ("Starting your server", "Servers are stopped after 8 hours.", "Everywhere"):
         await expect(page.get_by_text(text)).to_be_visible()
     hub.rendered, hub.template_vars = failure(), {"failed": True, "failed_message": "boom"}
     await page.goto(f"{hub.origin}/@/space%20word/hub/not-running")
