@@ -6,7 +6,6 @@ import ast
 import json
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,8 @@ import detailedspawner
 from detailedspawner import DetailedKubeSpawner
 from detailedspawner.settings import check_config, check_names
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+from .docblocks import PAGES, ROOT, blocks
+
 OURS = sorted(
     set(DetailedKubeSpawner.class_trait_names(config=True))
     - set(KubeSpawner.class_trait_names(config=True))
@@ -42,19 +41,12 @@ RUN = {
 RUN_ELSEWHERE = {"rest.md": "tests/test_rest_examples.py"}
 
 
-def blocks(page: Path) -> Iterator[tuple[str, str]]:
-    """Yield language and text of each fenced block; of those in lists without the indent."""
-    found = re.finditer(r"^( *)```(\S*)\n(.*?)^\1```$", page.read_text(), re.M | re.S)
-    for indent, language, text in (match.groups() for match in found):
-        yield language, re.sub(rf"^{indent}", "", text, flags=re.M)
-
-
 def all_blocks(*languages: str) -> list[Any]:
     return [
-        pytest.param(page, text, id=f"{page.name}-{number}")
+        pytest.param(page, block.text, id=f"{page.name}-{number}")
         for page in PAGES
-        for number, (language, text) in enumerate(blocks(page))
-        if language in languages
+        for number, block in enumerate(blocks(page))
+        if block.language in languages
     ]
 
 
@@ -113,7 +105,7 @@ def test_every_page_is_in_the_table_of_contents() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_blocks_name_a_language_that_is_known(page: Path) -> None:
     assert page.read_text().count("```") % 2 == 0
-    assert {language for language, _ in blocks(page)} <= LANGUAGES
+    assert {block.language for block in blocks(page)} <= LANGUAGES
 
 
 @pytest.mark.parametrize(("page", "text"), all_blocks("python"))
