@@ -1,7 +1,7 @@
 """The matrix of supported versions: each session tests in an environment of its own.
 
     nox -l                                all sessions
-    nox -s "unit-3.11(lowest, kubespawner-7.0, jupyterhub-5.5)"
+    nox -s "unit-3.11(jupyterhub-5.5, kubespawner-7.0, lowest)"
     nox                                   everything, with each Python that is there
 
 `.ci/run` runs the corners of it.
