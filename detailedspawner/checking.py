@@ -13,7 +13,7 @@ from typing import Any
 
 import aiohttp
 from traitlets import TraitError
-from traitlets.config import Config
+from traitlets.config import Application, Config
 from traitlets.config.loader import PyFileConfigLoader
 
 from .models.text import clean
@@ -127,13 +127,22 @@ def load_config(file: str) -> Config:
     path = Path(file).resolve()
     if not path.is_file():
         raise WrongConfig(f"there is no file {file}")
+    loader = PyFileConfigLoader(path.name, path=str(path.parent))
+    # `get_config` of traitlets gives a file the configuration of the application
+    application = None if Application.initialized() else Application.instance()
     try:
-        return PyFileConfigLoader(path.name, path=str(path.parent)).load_config()
+        config = loader.load_config()
+        if application is not None:
+            config.merge(application.config)
+        return config
     except SystemExit as error:
         raise WrongConfig(f"it ends the program with: {clean(str(error.code), 400)}") from None
     except Exception as error:  # whatever an administrator wrote
         text = clean(f"{type(error).__name__}: {error}", 400)
         raise WrongConfig(f"it fails with {text}") from None
+    finally:
+        if application is not None:
+            Application.clear_instance()
 
 
 def configured_settings(file: str) -> PodSettings:
@@ -198,6 +207,8 @@ def rights(config: Config) -> Iterator[Right]:
     internal_ssl = bool(config.JupyterHub.get("internal_ssl", False))
     if internal_ssl or spawner("services_enabled", False):
         yield Right("services", ("create", "delete", "get"), "give servers their own address")
+    if spawner("show_logs", False):
+        yield Right("pods/log", ("get",), "show logs while servers start")
     if internal_ssl:
         yield Right("secrets", ("create", "delete", "get"), "give servers their certificates")
     if spawner("enable_user_namespaces", False):
@@ -286,7 +297,8 @@ async def _right(api: Any, right: Right, namespace: str) -> Finding:
     about = f"right on {right.resource}"
     missing = []
     for verb in right.verbs:
-        attributes = {"verb": verb, "resource": right.resource, "group": ""}
+        resource, _, part = right.resource.partition("/")
+        attributes = {"verb": verb, "resource": resource, "subresource": part, "group": ""}
         if not right.everywhere:
             attributes["namespace"] = namespace
         try:

@@ -341,6 +341,9 @@ def no_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ("config", "status", "lines"),
     [
         (CONFIGURE, 0, ["ok       configure(c): in effect", "ok       settings: "]),
+        ("from traitlets.config import get_config\nc = get_config()\n" + CONFIGURE, 0,
+         ["ok       configure(c): in effect"]),
+        ("c = get_config()\n" + CONFIGURE, 0, ["ok       configure(c): in effect"]),
         ("c.JupyterHub.port = 1\n", 1, ["not in effect: JupyterHub.spawner_class, JupyterHub"]),
         (CONFIGURE + "c.JupyterHub.template_paths = ['/x']\n", 1,
          ["not in effect: JupyterHub.template_paths;"]),
@@ -410,7 +413,8 @@ class FakeCluster:
             return web.json_response({"gitVersion": "v1.36.3", **more})
         asked = (await request.json())["spec"]["resourceAttributes"]
         self.asked.append(asked)
-        allowed = (asked["resource"], asked["verb"]) not in self.denied
+        resource = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
+        allowed = (resource, asked["verb"]) not in self.denied
         return web.json_response({"spec": {}, "status": {"allowed": allowed}}, status=201)
 
 
@@ -452,6 +456,9 @@ async def test_all_rights(cluster: FakeCluster) -> None:
         (("services", "create"), {"services_enabled": True}, "right on services", False, "address"),
         (("namespaces", "create"), {"enable_user_namespaces": True}, "right on namespaces", False,
          "ClusterRole"),
+        (("pods/log", "get"), {"show_logs": True}, "right on pods/log", False,
+         "may not get in namespace lab, needed to show logs"),
+        (("pods/log", "get"), {"show_logs": True}, "right on pods", True, "create, delete"),
         (("pods", "list"), {"namespace": "servers"}, "right on pods", False, "namespace servers"),
         (("pods", "list"), {"namespace": "{username}"}, "right on pods", False, "namespace lab"),
     ],

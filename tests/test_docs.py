@@ -24,7 +24,17 @@ OURS = sorted(
     set(DetailedKubeSpawner.class_trait_names(config=True))
     - set(KubeSpawner.class_trait_names(config=True))
 )
-LANGUAGES = {"html", "python", "sh", "json", "yaml", "text", "dockerfile", "{eval-rst}", "{include}"}
+LANGUAGES = {
+    "html",
+    "python",
+    "sh",
+    "json",
+    "yaml",
+    "text",
+    "dockerfile",
+    "{eval-rst}",
+    "{include}",
+}
 
 # Which command is run where. Every line of an `sh` block must begin like one of these.
 RUN = {
