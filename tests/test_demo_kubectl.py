@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from .demoobjects import (
     uid_of,
     until,
 )
+from .docblocks import command
 
 
 @pytest.fixture
@@ -38,10 +40,9 @@ async def url(store: Store) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-def kubectl(url: str, tmp_path: Path) -> Callable[..., Any]:
-    """Runs kubectl on the stand-in; returns its exit code and all it printed."""
-    program = shutil.which("kubectl")
-    if program is None:
+def environment(url: str, tmp_path: Path) -> dict[str, str]:
+    """What makes kubectl talk to the stand-in."""
+    if shutil.which("kubectl") is None:
         pytest.skip("kubectl is not installed")
     config = {
         "apiVersion": "v1",
@@ -52,11 +53,16 @@ def kubectl(url: str, tmp_path: Path) -> Callable[..., Any]:
         "current-context": "demo",
     }
     (tmp_path / "kubeconfig").write_text(json.dumps(config))
-    environment = {**os.environ, "KUBECONFIG": str(tmp_path / "kubeconfig"), "HOME": str(tmp_path)}
+    return {**os.environ, "KUBECONFIG": str(tmp_path / "kubeconfig"), "HOME": str(tmp_path)}
+
+
+@pytest.fixture
+def kubectl(environment: dict[str, str]) -> Callable[..., Any]:
+    """Runs kubectl on the stand-in; returns its exit code and all it printed."""
 
     async def run(*words: str, stdin: str = "") -> tuple[int | None, str]:
         process = await asyncio.create_subprocess_exec(
-            program,
+            "kubectl",
             *words,
             env=environment,
             stdin=asyncio.subprocess.PIPE,
@@ -100,6 +106,25 @@ async def test_kubectl(store: Store, kubectl: Callable[..., Any]) -> None:
     assert (code, printed.startswith('pod "a" deleted')) == (0, True)
     code, printed = await kubectl("get", "pod", "a")
     assert (code, 'pods "a" not found' in printed) == (1, True)
+
+
+async def test_the_command_of_the_readme_explains_a_pod(
+    store: Store, environment: dict[str, str]
+) -> None:
+    store.create("pods", "default", pod())
+    waiting = {"reason": "ErrImagePull", "message": "manifest unknown"}
+    status = {"name": "main", "image": "busybox:1", "imageID": "", "ready": False}
+    status |= {"restartCount": 0, "state": {"waiting": waiting}, "lastState": {}}
+    run_on_a_node(store, phase="Pending", containerStatuses=[status])
+    folder = Path(sys.executable).parent
+    process = await asyncio.create_subprocess_shell(
+        command("README.md", "kubectl get"),
+        env={**environment, "PATH": f"{folder}{os.pathsep}{environment['PATH']}"},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    printed, _ = await asyncio.wait_for(process.communicate(), 60)
+    assert process.returncode == 0
+    assert "busybox:1" in printed.decode()
 
 
 # Against a real cluster.

@@ -48,6 +48,7 @@ class Demo:
                 folder for folder in os.environ["PATH"].split(os.pathsep) if ".venv" not in folder
             ),
             "HOME": str(home / "empty"),
+            "PORT": str(self.port),
             "DEMO_STATE": str(self.state),
             "DEMO_MARK": self.mark,
             **downloads(),
@@ -55,7 +56,7 @@ class Demo:
         (home / "empty").mkdir()
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(
-                ["make", "demo", f"PORT={self.port}"],
+                ["make", "demo"],
                 cwd=clone,
                 env=environment,
                 stdin=subprocess.DEVNULL,

@@ -1,8 +1,9 @@
-"""The examples of docs/rest.md, run as they stand there."""
+"""The examples of the documentation that talk to a Hub, run as they stand there."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import sys
 from collections.abc import AsyncIterator
@@ -11,9 +12,9 @@ from pathlib import Path
 import pytest
 from traitlets.config import Config
 
+from .docblocks import command, texts
 from .resthub import RestHub, resthub, until
 
-DOCS = (Path(__file__).parents[1] / "docs" / "rest.md").read_text()
 PUBLIC = "https://hub.example.org/hub/api"
 PROFILES = [{"slug": "small", "display_name": "Small"}]
 
@@ -30,9 +31,9 @@ async def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
 
 
 def example(language: str) -> str:
-    """Return the only example in a language."""
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", DOCS, re.M | re.S)
-    return str(found)
+    """Return the only example of docs/rest.md in a language."""
+    (found,) = texts("rest.md", language)
+    return found
 
 
 class Program:
@@ -91,3 +92,38 @@ async def test_the_example_with_curl(hub: RestHub, tmp_path: Path, end: str) -> 
     assert f'"state": "{end}"' in output
     assert ('"hint":' in output.split(f'"state": "{end}"')[-1]) or end == "running"
     await until(lambda: not alice.spawners[""].active)
+
+
+async def test_the_command_of_the_readme_tells_the_status(hub: RestHub) -> None:
+    token = hub.token(hub.user("alice"))
+    text = command("README.md", "curl").replace("https://HUB", str(hub.client.base_url))
+    script = f"TOKEN={token}; {text.replace('NAME', 'alice')} --fail --silent"
+    output = await (await Program.start("sh", "-c", script)).end()
+    assert json.loads(output)["state"] == "stopped"
+
+
+async def test_the_preparation_of_the_page_is_run_and_undone(hub: RestHub) -> None:
+    alice = hub.user("alice")
+    seen: list[str] = []
+
+    class Databases:
+        """What the page leaves to its reader: something that makes databases."""
+
+        async def create(self, name: str) -> str:
+            seen.append(f"created for {name}")
+            return f"postgresql://databases/{name}"
+
+        async def drop(self, name: str) -> None:
+            seen.append(f"dropped for {name}")
+
+    (text,) = texts("preparations.md", "python")
+    c = Config()
+    exec(text, {"c": c, "databases": Databases()})  # noqa: S102
+    hub.app.config.merge(c)
+
+    await hub.begin(alice, profile="small")
+    assert seen == ["created for alice"]
+    (container,) = hub.pod("jupyter-alice")["spec"]["containers"]
+    assert {"name": "DATABASE_URL", "value": "postgresql://databases/alice"} in container["env"]
+    await hub.stop(alice)
+    await until(lambda: seen == ["created for alice", "dropped for alice"])
