@@ -1,6 +1,6 @@
 """Every command and example of the documentation is run: here, elsewhere, or not for a reason.
 
-What is run elsewhere stands in `COMMANDS` and `EXAMPLES` with the place that does it.
+What is run elsewhere stands in a table with the place that does it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from detailedspawner.checking import load_config
 from detailedspawner.settings import check_config, check_names
 from detailedspawner.watch import FollowingReflector
 
-from .docblocks import PAGES, ROOT, Block, blocks, commands
+from .docblocks import PAGES, ROOT, Block, blocks, commands, texts
 
 CI = (ROOT / ".ci" / "run").read_text()
 # what a configuration of the documentation may set: each section's class
@@ -66,8 +66,6 @@ BEHAVIOUR = (
     'on_cluster python -m pytest -m "not smoke" tests/behaviour'
     " --ignore tests/behaviour/test_graces.py"
 )
-A_CHART = NotRun("needs Helm's chart in a cluster, and a registry for the image")
-
 COMMANDS: dict[str, Run | NotRun] = {
     "make demo": Run("tests/test_demo_smoke.py", '["make", "demo"]'),
     "PORT=8001 make demo": Run("tests/test_demo_smoke.py", '"PORT": str(self.port)'),
@@ -89,8 +87,6 @@ COMMANDS: dict[str, Run | NotRun] = {
     "python -m detailedspawner check --config jupyterhub_config.py": Run(
         FIRST_STEPS, "admin.run(CHECK)"
     ),
-    "kubectl exec deploy/hub -- python -m detailedspawner check"
-    " --config /usr/local/etc/jupyterhub/jupyterhub_config.py": A_CHART,
     "kubectl get pod,events -o json | python -m detailedspawner explain": Run(
         "tests/test_demo_kubectl.py", 'command("README.md", "kubectl get")'
     ),
@@ -108,13 +104,18 @@ COMMANDS: dict[str, Run | NotRun] = {
         "waits for each default grace several times; tests/behaviour/test_graces.py does once"
     ),
 }
-# blocks that are no configuration, by page and language
+# blocks that are no configuration, by page and language; commands in them are part of the whole
 EXAMPLES: dict[tuple[str, str], Run | NotRun] = {
     ("rest.md", "sh"): Run("tests/test_rest_examples.py", 'example("sh")'),
     ("rest.md", "python"): Run("tests/test_rest_examples.py", 'example("python")'),
-    ("zero-to-jupyterhub.md", "dockerfile"): A_CHART,
-    ("zero-to-jupyterhub.md", "yaml"): A_CHART,
 }
+# whole pages
+ELSEWHERE: dict[str, Run | NotRun] = {
+    "zero-to-jupyterhub.md": NotRun("needs Helm's chart, and a registry that takes an image"),
+}
+
+
+HERE = [page for page in PAGES if page.name not in ELSEWHERE]
 
 
 def is_configuration(block: Block) -> bool:
@@ -134,13 +135,13 @@ def all_blocks(language: str) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", HERE, ids=lambda page: page.name)
 def test_each_command_is_run_or_says_why_not(page: Path) -> None:
     if (page.name, "sh") not in EXAMPLES:
         assert set(commands(page)) - set(COMMANDS) == set()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", HERE, ids=lambda page: page.name)
 def test_each_example_is_run_or_says_why_not(page: Path) -> None:
     text = page.read_text()
     assert text.count("```") == 2 * len(list(blocks(page)))
@@ -160,14 +161,18 @@ def test_each_example_is_run_or_says_why_not(page: Path) -> None:
 
 
 def test_what_is_listed_stands_in_the_documentation() -> None:
-    said = {command for page in PAGES for command in commands(page)}
+    said = {command for page in HERE for command in commands(page)}
     assert set(COMMANDS) <= said
-    assert set(EXAMPLES) <= {(b.page, b.language) for page in PAGES for b in blocks(page)}
+    assert set(EXAMPLES) <= {(b.page, b.language) for page in HERE for b in blocks(page)}
+    assert set(ELSEWHERE) <= {page.name for page in PAGES}
 
 
-@pytest.mark.parametrize("what", [*COMMANDS, *EXAMPLES], ids=str)
+TABLES: dict[Any, Run | NotRun] = {**COMMANDS, **EXAMPLES, **ELSEWHERE}
+
+
+@pytest.mark.parametrize("what", TABLES, ids=str)
 def test_the_place_that_runs_it_exists_and_is_run(what: Any) -> None:
-    place = {**COMMANDS, **EXAMPLES}[what]
+    place = TABLES[what]
     if isinstance(place, NotRun):
         assert place.reason
         return
@@ -208,6 +213,10 @@ def test_python_compiles_and_configurations_load(block: Block, tmp_path: Path) -
         check_configuration(file)
 
 
+def test_the_readme_turns_it_on_as_the_first_steps_do() -> None:
+    assert texts("README.md", "python") == texts("first-steps.md", "python")
+
+
 @pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.py")), ids=lambda f: f.name)
 def test_complete_configurations_load(file: Path) -> None:
     check_configuration(file)
@@ -218,8 +227,15 @@ def test_yaml_can_be_read(block: Block) -> None:
     assert all(yaml.safe_load_all(block.text))
 
 
+MANIFESTS = [
+    found
+    for found in all_blocks("yaml")
+    if is_manifest(found.values[0]) and found.values[0].page not in ELSEWHERE
+]
+
+
 @pytest.mark.cluster
-@pytest.mark.parametrize("block", [p for p in all_blocks("yaml") if is_manifest(p.values[0])])
+@pytest.mark.parametrize("block", MANIFESTS)
 def test_a_cluster_takes_the_manifests(block: Block) -> None:
     command = ["kubectl", "apply", "--dry-run=server", "--namespace", "default", "-f", "-"]
     done = subprocess.run(command, input=block.text, text=True, capture_output=True, check=True)
