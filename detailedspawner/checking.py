@@ -17,7 +17,7 @@ from traitlets.config import Application, Config
 from traitlets.config.loader import PyFileConfigLoader
 
 from .models.text import clean
-from .paths import static_path, template_paths
+from .pages import static_path, template_paths
 from .pods import PodSettings
 
 TIMEOUT = 10.0

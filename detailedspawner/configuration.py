@@ -14,7 +14,7 @@ from traitlets.config.loader import LazyConfigValue
 from .gate import configured_access, find_proxy
 from .handlers import extra_handlers, place_first, undone_parts
 from .metrics import follow_starts
-from .paths import template_paths
+from .pages import template_paths
 from .profiling import check_profiles
 from .settings import check_config, check_names
 from .spawner import DetailedKubeSpawner

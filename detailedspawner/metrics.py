@@ -13,11 +13,11 @@ from jupyterhub.metrics import metrics_prefix, spawn_duration_buckets
 from prometheus_client import Counter, Gauge, Histogram
 
 from .composing import hanging
+from .ending import Outcome
 from .following import FollowingSpawner
 from .health import Kind
 from .models import StepKind, StepStatus
 from .pods import DEFAULT_GRACES
-from .record import Outcome
 from .starting import Start
 
 OTHER = "other"

@@ -11,14 +11,13 @@ from weakref import WeakKeyDictionary
 from traitlets import TraitError
 
 from .durations import Sample, sample_of
-from .ending import record_of, to_spawn_error
+from .ending import Outcome, record_line, record_of, to_spawn_error
 from .following import DURATIONS_KEY, FAILED_KEY, STATE_KEY, FollowingSpawner, kept_failure
 from .hub import forgive_failure, no_answer, save_state, spawn_error
 from .models import StepStatus
 from .preparation import Preparing, Threads
 from .preparationentries import Preparation, check_preparations
 from .profiling import configured, unusable
-from .record import Outcome, record_line
 from .starting import Start
 
 # one pool of threads for each Hub

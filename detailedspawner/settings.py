@@ -15,9 +15,9 @@ from traitlets import Dict, List, TraitError, Unicode, validate
 from traitlets.config import Config
 
 from .healthtraits import MOST_SECONDS, HealthTraits, Seconds
-from .pagetraits import PageTraits
+from .pages import PageTraits
 from .pods import DEFAULT_GRACES, PodSettings, read_messages, read_rules
-from .preparationtraits import PreparationTraits
+from .preparationentries import PreparationTraits
 
 # the steps that stand for no container of their own
 OTHER_STEPS = ("preparation", "storage", "machine", "image", "session", "connection")

@@ -8,16 +8,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .claims import CLAIMS_INTERVAL, claim_names, read_claims
-from .ending import NoProgress, OutOfTime, Unhealthy, to_spawn_error
+from .ending import NoProgress, Outcome, OutOfTime, Unhealthy, to_spawn_error
 from .gate import STARTUP_PATIENCE, wait_at_gate
 from .hub import goes_on_elsewhere, save_state
+from .kubeapi import CLAIMS_INTERVAL, claim_names, read_claims
 from .models import StartWarning
 from .pods import Verdict
 from .preparation import UNDO_TIMEOUT
 from .preparing import PreparingSpawner
 from .probe import remove_early_route
-from .record import Outcome
 from .starting import Start
 
 # seconds before the Hub's own timeout, so that the message names the step

@@ -1,20 +1,54 @@
 """One server's status: computed once per change, read by many.
 
-A `StatusTracker` keeps the statuses of one start in order. Readers follow it
-without a computation of their own: each gets the present status at once, then
-every later event in order.
+A `Notifier` tells that a pod has changed. A `StatusTracker` keeps the statuses of one start in
+order. Readers follow it without a computation of their own: each gets the present status at
+once, then every later event in order.
 """
 
 from __future__ import annotations
 
 import asyncio
 import html
+import logging
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
 
 from .models import ServerStatus
+
+Listener = Callable[[], None]
+
+_log = logging.getLogger(__name__)
+
+
+class Notifier:
+    """Tells those who follow a pod, by its "namespace/name", that something changed."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[str, set[Listener]] = {}
+
+    def subscribe(self, key: str, listener: Listener) -> Callable[[], None]:
+        """Call `listener` after each change of the pod; returns what ends that."""
+        self._listeners.setdefault(key, set()).add(listener)
+
+        def unsubscribe() -> None:
+            listeners = self._listeners.get(key, set())
+            listeners.discard(listener)
+            if not listeners:
+                self._listeners.pop(key, None)
+
+        return unsubscribe
+
+    def notify(self, key: str) -> None:
+        """Call every listener of this pod; costs nothing for the other pods."""
+        for listener in tuple(self._listeners.get(key, ())):
+            try:
+                listener()
+            except Exception:
+                # one pod's trouble must not break off the watch of all
+                _log.exception("Telling of a change of %s failed", key)
+
 
 # a reader that fell behind further than this goes on at the oldest kept event
 KEPT_EVENTS = 500

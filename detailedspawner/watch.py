@@ -22,7 +22,7 @@ from kubespawner.reflector import ResourceReflector
 from traitlets import Any as AnyTrait
 from traitlets import Int
 
-from .outage import NO_ANSWER, Outage, outage, refused
+from .kubeapi import NO_ANSWER, Outage, outage, refused
 
 Resource = dict[str, Any]
 

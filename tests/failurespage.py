@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from detailedspawner.pods import DEFAULT_GRACES, TEXTS
-from detailedspawner.pods.exit_codes import EXIT_CODES
+from detailedspawner.pods.details import EXIT_CODES
 
 from .failureexamples import EXAMPLES
 

@@ -38,8 +38,8 @@ from detailedspawner.demo.api import make_app
 from detailedspawner.demo.store import Store
 from detailedspawner.handlers import API
 from detailedspawner.hub import HubKubeSpawner, NoticesHub
-from detailedspawner.notifying import Notifier
 from detailedspawner.profiling import ProfilesMixin
+from detailedspawner.tracking import Notifier
 
 PAGED = {"Accept": "application/jupyterhub-pagination+json"}
 

@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from detailedspawner import checking, paths
+from detailedspawner import checking, pages
 from detailedspawner.cli import main
 from detailedspawner.models import ServerState
 
@@ -387,7 +387,7 @@ def test_missing_files_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert not found.ok
     assert f"{', '.join(missing)} missing" in found.message
     # none that a page loads is forgotten
-    assert {file.name for file in Path(paths.static_path()).iterdir()} == set(checking.STATIC_FILES)
+    assert {file.name for file in Path(pages.static_path()).iterdir()} == set(checking.STATIC_FILES)
 
 
 @pytest.mark.parametrize(("found", "ok"), [("4.1.6", False), ("5.5.0", True), ("7.0", False)])

@@ -15,14 +15,10 @@ from traitlets import TraitError
 from traitlets.config import Config, LazyConfigValue
 
 from detailedspawner import DetailedKubeSpawner, configure
-from detailedspawner.configuration import (
-    HANDLERS_PAUSE,
-    SPAWNER_CLASS,
-    place_handlers,
-)
+from detailedspawner.configuration import HANDLERS_PAUSE, SPAWNER_CLASS, place_handlers
 from detailedspawner.handlers import extra_handlers, undone_parts
-from detailedspawner.handlers.user_server import UserServerAPIHandler
-from detailedspawner.paths import template_paths
+from detailedspawner.handlers.hubhandlers import UserServerAPIHandler
+from detailedspawner.pages import template_paths
 
 
 def appended(value: Any) -> list[Any]:

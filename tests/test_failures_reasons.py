@@ -16,7 +16,7 @@ from detailedspawner.pods import (
     read_messages,
     users_fault,
 )
-from detailedspawner.pods.replacing import KNOWN_REASONS
+from detailedspawner.pods.presenting import KNOWN_REASONS
 
 from .failureexamples import EXAMPLES, Example, refused
 from .podmaker import (

@@ -21,7 +21,7 @@ from tornado import gen, web
 from tornado.log import app_log
 
 from detailedspawner import hub
-from detailedspawner.hub.noticing import FLAGS
+from detailedspawner.hub.servers import FLAGS
 
 PRIVATE = [
     {"owner": KubeSpawner, "name": "_start_reflector", "takes": ["kind", "reflector_class"]},

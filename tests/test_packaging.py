@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from detailedspawner import paths
+from detailedspawner import pages
 from detailedspawner._version import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATES = ROOT / "templates"
-WHEEL_LIMIT = 255_000
+WHEEL_LIMIT = 236_000
 # run from a clone; of it the package has only the file that says so
 DEMO = "detailedspawner/demo/**/*"
 SAYS_SO = "detailedspawner/demo/__main__.py"
@@ -28,11 +28,11 @@ SAYS_SO = "detailedspawner/demo/__main__.py"
 ASK_INSTALLATION = """
 import importlib.metadata, json
 import detailedspawner
-from detailedspawner import paths
+from detailedspawner import pages
 print(json.dumps({
     "package": detailedspawner.__file__,
-    "templates": paths.template_paths(),
-    "static": paths.static_path(),
+    "templates": pages.template_paths(),
+    "static": pages.static_path(),
     "version": importlib.metadata.version("detailedspawner"),
     "spawners": [
         entry.load().__name__
@@ -206,16 +206,16 @@ def test_an_installation_says_where_its_demo_is(wheel: Path, tmp_path: Path) -> 
 def test_missing_templates_are_a_clear_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paths, "_CANDIDATES", (tmp_path / "one", tmp_path / "two"))
+    monkeypatch.setattr(pages, "_CANDIDATES", (tmp_path / "one", tmp_path / "two"))
 
     with pytest.raises(FileNotFoundError, match=r"no spawn_pending\.html in .*one and .*two"):
-        paths.template_paths()
+        pages.template_paths()
 
 
 def test_a_folder_of_templates_without_ours_is_not_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "somebody-elses.html").touch()
-    monkeypatch.setattr(paths, "_CANDIDATES", (tmp_path, TEMPLATES))
+    monkeypatch.setattr(pages, "_CANDIDATES", (tmp_path, TEMPLATES))
 
-    assert paths.template_paths() == [str(TEMPLATES)]
+    assert pages.template_paths() == [str(TEMPLATES)]

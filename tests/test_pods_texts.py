@@ -7,16 +7,8 @@ import string
 
 import pytest
 
-from detailedspawner.pods import (
-    TEXTS,
-    PodSettings,
-    Replacement,
-    judge,
-    read_messages,
-    read_rules,
-)
-from detailedspawner.pods.details import detail, exec_error, pull_error, raw_detail
-from detailedspawner.pods.exit_codes import exit_meaning
+from detailedspawner.pods import TEXTS, PodSettings, Replacement, judge, read_messages, read_rules
+from detailedspawner.pods.details import detail, exec_error, exit_meaning, pull_error, raw_detail
 from detailedspawner.pods.settings import DEFAULT_GRACES
 from detailedspawner.pods.texts import render
 

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from detailedspawner.composing import Around, compose
+from detailedspawner.ending import PREFIX, Outcome, read_line, record_line, start_record
 from detailedspawner.models import ServerState, ServerStatus
 from detailedspawner.pods import PodView, judge
-from detailedspawner.record import PREFIX, Outcome, read_line, record_line, start_record
 
 from .failureexamples import EXAMPLES
 from .podmaker import BEGIN, READY, container, crashing, ended, ending, make_pod, running

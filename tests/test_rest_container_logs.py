@@ -10,8 +10,8 @@ import pytest
 from kubernetes_asyncio.client import ApiException
 from traitlets.config import Config
 
-from detailedspawner.containerlogs import LogUnreadable, read_log
-from detailedspawner.models.logs import SHOWN_LINES, shown_log
+from detailedspawner.kubeapi import LogUnreadable, read_log
+from detailedspawner.models.status import SHOWN_LINES, shown_log
 from detailedspawner.pods import PodSettings, shown_logs
 
 from .resthub import RestHub, resthub, until

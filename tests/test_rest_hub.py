@@ -12,7 +12,7 @@ from traitlets.config import Config
 
 from detailedspawner import __version__
 from detailedspawner.hub import HubKubeSpawner
-from detailedspawner.models.hubhealth import HubHealth
+from detailedspawner.models.status import HubHealth
 from detailedspawner.models.values import iso_time
 from detailedspawner.repositories import health
 

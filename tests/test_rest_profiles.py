@@ -12,7 +12,7 @@ from jupyterhub import orm
 from traitlets import TraitError
 from traitlets.config import Config
 
-from detailedspawner.models.profiles import Profile
+from detailedspawner.models.servers import Profile
 from detailedspawner.profiling import ProfilesMixin, check_profiles
 
 from .resthub import RestHub, SoundSpawner, logged_in, resthub, start_body, until

@@ -14,8 +14,7 @@ from sqlalchemy.dialects import mysql, postgresql
 from traitlets.config import Config
 
 from detailedspawner.models import ServerState
-from detailedspawner.models.namespaces import Namespace
-from detailedspawner.models.servers import Server
+from detailedspawner.models.servers import Namespace, Server
 from detailedspawner.repositories import rows, servers
 from detailedspawner.repositories.servers import Filters, Servers
 

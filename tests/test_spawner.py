@@ -20,11 +20,11 @@ from traitlets.config import Config
 from detailedspawner import DetailedKubeSpawner
 from detailedspawner.demo.api import make_app
 from detailedspawner.demo.store import Store
+from detailedspawner.ending import read_line
 from detailedspawner.following import kept_failure
 from detailedspawner.hub import START_ID_ANNOTATION, HubKubeSpawner
-from detailedspawner.hub.noticing import FLAGS
+from detailedspawner.hub.servers import FLAGS
 from detailedspawner.probe import close_session
-from detailedspawner.record import read_line
 from detailedspawner.spawner import NOWHERE
 
 READY = {"type": "Ready", "status": "True"}

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from detailedspawner.ending import OutOfTime, to_spawn_error
+from detailedspawner.kubeapi import Outage
 from detailedspawner.models.redaction import option_values
-from detailedspawner.outage import Outage
 from detailedspawner.pods import DEFAULT_GRACES, PodSettings, read_messages
 from detailedspawner.starting import Start
 from detailedspawner.tracking import Event

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from kubespawner import KubeSpawner
 
-from detailedspawner.models.user_options import what_is_wrong
+from detailedspawner.choices import what_is_wrong
 
 FREE = {"enabled": True, "validation_regex": "^lab:"}
 PROFILES = [

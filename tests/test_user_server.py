@@ -14,7 +14,7 @@ import pytest_asyncio
 from jupyterhub import orm
 from traitlets.config import Config
 
-from detailedspawner.handlers import place_first, quick, stopping, user_server
+from detailedspawner.handlers import hubhandlers, place_first, stopping
 from detailedspawner.handlers.stopping import Ending
 
 from . import slowspawner
@@ -68,7 +68,7 @@ def settings(hub: RestHub) -> Iterator[dict[str, Any]]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Answer quick starts as such also on a machine that is busy."""
-    monkeypatch.setattr(quick, "QUICK", 5)
+    monkeypatch.setattr(stopping, "QUICK", 5)
 
 
 class Server:
@@ -169,7 +169,7 @@ async def test_cancel(
     phase: str, way: str, name: str, hub: RestHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # a matrix need not wait
-    monkeypatch.setattr(quick, "QUICK", 0.01)
+    monkeypatch.setattr(stopping, "QUICK", 0.01)
     monkeypatch.setattr(stopping, "CANCEL_AGAIN", 0.1)
     server = Server(hub, name)
     with monkeypatch.context() as patch:
@@ -238,7 +238,7 @@ async def test_what_the_admin_chose_counts(hub: RestHub, settings: dict[str, Any
     settings["slow_spawn_timeout"] = 30
     start = asyncio.ensure_future(server.post(phase="start"))
     await until(lambda: SlowSpawner.hanging)
-    await asyncio.wait({start}, timeout=2 * quick.QUICK)
+    await asyncio.wait({start}, timeout=2 * stopping.QUICK)
     assert not start.done()
     # the request that still waits is told
     assert (await server.delete()).status_code == 204
@@ -289,7 +289,7 @@ async def test_after_a_failure_a_slow_start_is_no_finished_one(hub: RestHub) -> 
 async def test_a_start_does_not_wait_for_ever_for_a_stop(
     hub: RestHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quick, "RESTART_WAIT", 0.1)
+    monkeypatch.setattr(stopping, "RESTART_WAIT", 0.1)
     server = Server(hub)
     await server.post(phase="stops slowly")
     await until(lambda: server.spawner.ready)
@@ -356,7 +356,7 @@ async def test_while_a_server_stops_the_answer_is_202_at_once(hub: RestHub) -> N
 async def test_a_start_that_does_not_let_go_is_ended_in_the_background(
     hub: RestHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(user_server, "INTERRUPT_WAIT", 0.05)
+    monkeypatch.setattr(hubhandlers, "INTERRUPT_WAIT", 0.05)
     monkeypatch.setattr(stopping, "CANCEL_AGAIN", 0.1)
     server = Server(hub)
     hub.app.tornado_application.settings["slow_stop_timeout"] = 0.05
@@ -370,7 +370,7 @@ async def test_a_start_that_does_not_let_go_is_ended_in_the_background(
 async def test_a_server_that_is_looked_for_after_a_restart_is_stopped_afterwards(
     hub: RestHub, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(user_server, "INTERRUPT_WAIT", 0.05)
+    monkeypatch.setattr(hubhandlers, "INTERRUPT_WAIT", 0.05)
     server = Server(hub)
     await server.post(phase="none")
     await until(lambda: server.spawner.ready)

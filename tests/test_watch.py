@@ -12,7 +12,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 from kubernetes_asyncio.client import ApiException, Configuration
 
-from detailedspawner.notifying import Notifier
+from detailedspawner.tracking import Notifier
 from detailedspawner.watch import (
     FollowingEventReflector,
     FollowingPodReflector,

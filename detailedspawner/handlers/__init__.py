@@ -9,18 +9,20 @@ from jupyterhub.apihandlers import users
 from jupyterhub.handlers import pages
 from jupyterhub.handlers.static import CacheControlStaticFilesHandler
 
-from ..paths import static_path
-from ..repositories import installation
-from .form import SpawnHandler
-from .hub import HealthAPIHandler, NamespaceListAPIHandler
-from .logs import DefaultServerLogAPIHandler, NamedServerLogAPIHandler
-from .openapi import OpenAPIHandler
-from .profiles import ProfileListAPIHandler
-from .progress import ProgressAPIHandler
-from .servers import ServerListAPIHandler, UserServersAPIHandler
-from .status import ServerStatusAPIHandler
-from .user import UserAPIHandler
-from .user_server import UserServerAPIHandler
+from ..pages import static_path
+from ..repositories import health
+from .hubhandlers import ProgressAPIHandler, SpawnHandler, UserAPIHandler, UserServerAPIHandler
+from .rest import (
+    DefaultServerLogAPIHandler,
+    HealthAPIHandler,
+    NamedServerLogAPIHandler,
+    NamespaceListAPIHandler,
+    OpenAPIHandler,
+    ProfileListAPIHandler,
+    ServerListAPIHandler,
+    ServerStatusAPIHandler,
+    UserServersAPIHandler,
+)
 
 API = r"/api/detailedspawner"
 
@@ -81,4 +83,4 @@ def place_first(app: Any) -> bool:
 
 def undone_parts(app: Any) -> dict[str, str]:
     """Return the parts of `configure(c)` that an application does not have, and why not."""
-    return installation.undone_parts(app, extra_handlers(), first_handlers())
+    return health.undone_parts(app, extra_handlers(), first_handlers())

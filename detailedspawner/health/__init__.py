@@ -6,15 +6,19 @@ by `probe`.
 
 from __future__ import annotations
 
-from .outcomes import Judgement, Kind, Outcome, judge_pod_answer, judge_proxy_answer
 from .settings import HealthSettings, check_setting, check_settings, server_path
 from .states import (
     QUICK_INTERVAL,
     QUICK_SECONDS,
     HealthState,
+    Judgement,
+    Kind,
+    Outcome,
     after,
     begin,
     failure_message,
+    judge_pod_answer,
+    judge_proxy_answer,
     next_check_at,
     to_model,
 )

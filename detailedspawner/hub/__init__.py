@@ -30,20 +30,22 @@ Each of them is named here with the reason why no public part will do, and
 
 from __future__ import annotations
 
-from .columns import SERVERS, written
-from .errors import no_answer, spawn_error, status_of
-from .kubespawner import START_ID_ANNOTATION, HubKubeSpawner
-from .noticing import NoticesHub, server_key
-from .rows import is_still, rows_notifier
+from .kubespawner import START_ID_ANNOTATION, HubKubeSpawner, no_answer, spawn_error, status_of
 from .servers import (
     COUNTS_MISTAKES,
+    SERVERS,
+    NoticesHub,
     forgive_failure,
     goes_on_elsewhere,
+    is_still,
     may_read_logs,
     remove_server,
+    rows_notifier,
     save_state,
+    server_key,
     spawn_failure,
     spawn_future,
+    written,
 )
 
 __all__ = [

@@ -1,18 +1,120 @@
-"""A server as the Hub keeps it: its row, its start, and whether a failure counts."""
+"""A server as the Hub keeps it: its row, its start, and who is told that they change.
+
+The Hub tells nobody when it begins or ends something with a server, nor when a row goes or gets
+another name. What it is doing stands in four flags of its spawner object: they are properties
+here, and `pending` and `ready` read them as before. Who is told of a row looks in its next turn,
+when the Hub has written it.
+
+Queries over many servers take plain columns: the Hub's own objects would load more for each, and
+its type for JSON keeps SQLAlchemy from remembering a query. JSON is read as its text, as the Hub
+writes it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import weakref
-from typing import Any
+from typing import Any, ClassVar
 
+from jupyterhub import orm
 from jupyterhub import spawner as jupyterhub_spawner
 from jupyterhub.scopes import has_scope
 from jupyterhub.utils import maybe_future
-from sqlalchemy import inspect
+from sqlalchemy import DateTime, Integer, Text, column, event, inspect, table
 from tornado import web
 from tornado.log import app_log
+
+from ..tracking import Notifier
+
+SERVERS = table(
+    orm.Spawner.__tablename__,
+    column("id", Integer),
+    column("user_id", Integer),
+    column("name", Text),
+    column("state", Text),
+    column("user_options", Text),
+    column("last_activity", DateTime),
+).c
+
+
+def written(*keys: str) -> str:
+    """Return how the text of a JSON object in the table has a key, and nested ones at its start."""
+    return ": {".join(json.dumps(key) for key in keys) + ": "
+
+
+FLAGS = ("_spawn_pending", "_stop_pending", "_check_pending", "_rename_pending")
+
+
+def server_key(user_name: str, server_name: str) -> str:
+    """Return the key under which changes of a server are told."""
+    return f"{user_name}/{server_name}"
+
+
+def _noticed(flag: str) -> property:
+    kept = f"noticed{flag}"
+
+    def read(spawner: Any) -> bool:
+        return bool(spawner.__dict__.get(kept, False))
+
+    def write(spawner: Any, value: bool) -> None:
+        changed = read(spawner) != bool(value)
+        spawner.__dict__[kept] = value
+        if changed and spawner.user is not None:
+            spawner.hub_notifier.notify(server_key(spawner.user.name, spawner.name))
+
+    return property(read, write, doc=f"The Hub's own `{flag}`; a change of it is told.")
+
+
+class NoticesHub:
+    """A mixin for a Spawner, before it in the order of bases."""
+
+    # told with `server_key` on each change; one for all spawners, also those yet to come
+    hub_notifier: ClassVar[Notifier] = Notifier()
+
+    _spawn_pending = _noticed("_spawn_pending")
+    _stop_pending = _noticed("_stop_pending")
+    _check_pending = _noticed("_check_pending")
+    _rename_pending = _noticed("_rename_pending")
+
+
+# told with the id of a user, as text
+rows_notifier = Notifier()
+
+
+def is_still(user: Any, name: str) -> bool:
+    """Return whether the Hub's object for a user stands for the one of this name."""
+    return bool(inspect(user.orm_user).persistent) and user.name == name
+
+
+def _user_changed(row: orm.User) -> None:
+    rows_notifier.notify(str(row.id))
+
+
+def _server_changed(row: orm.Spawner) -> None:
+    rows_notifier.notify(str(row.user_id))
+
+
+@event.listens_for(orm.User, "after_delete")
+def _user_deleted(_mapper: Any, _connection: Any, row: orm.User) -> None:
+    _user_changed(row)
+
+
+@event.listens_for(orm.Spawner, "after_delete")
+def _server_deleted(_mapper: Any, _connection: Any, row: orm.Spawner) -> None:
+    _server_changed(row)
+
+
+@event.listens_for(orm.User.name, "set")
+def _user_renamed(row: orm.User, *_: Any) -> None:
+    _user_changed(row)
+
+
+@event.listens_for(orm.Spawner.name, "set")
+def _server_renamed(row: orm.Spawner, *_: Any) -> None:
+    _server_changed(row)
+
 
 # who has one of them could read a server's logs elsewhere: in the server, or in its saved state
 LOG_SCOPES = ("access:servers", "admin:server_state")

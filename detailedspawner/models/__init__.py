@@ -5,21 +5,14 @@ One module per resource. Every other layer may import these; these import nothin
 
 from __future__ import annotations
 
-from .hubhealth import (
-    Check,
-    HubHealth,
-    Watch,
-)
-from .logs import (
-    ContainerLog,
-)
-from .namespaces import (
-    Namespace,
-)
-from .profiles import (
+from .servers import (
+    Activity,
     Choice,
+    ChoiceInfo,
+    ChosenOption,
     Label,
     MessageLevel,
+    Namespace,
     Option,
     Picture,
     PodMetadata,
@@ -27,31 +20,30 @@ from .profiles import (
     ProfileTemplate,
     Redirect,
     RedirectMessage,
-    VolumeMounts,
-)
-from .servers import (
-    Activity,
-    ChoiceInfo,
-    ChosenOption,
     RedirectStep,
     Server,
     ServerProfile,
     ServerTemplate,
     Volume,
+    VolumeMounts,
     Volumes,
 )
 from .status import (
+    Check,
     Container,
     ContainerKind,
+    ContainerLog,
     Health,
     HealthCheck,
     HealthStatus,
+    HubHealth,
     ServerState,
     ServerStatus,
     StartWarning,
     Step,
     StepKind,
     StepStatus,
+    Watch,
 )
 
 __all__ = [

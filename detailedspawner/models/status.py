@@ -1,4 +1,4 @@
-"""The status of one server, as every reader gets it.
+"""The status of one server, as every reader gets it; of its logs; and of the Hub's parts.
 
 The values are frozen, so one computed status can be handed to many readers.
 They hold only what the server's owner may see.
@@ -6,9 +6,12 @@ They hold only what the server's owner may see.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from .redaction import LONGEST_TEXT, redact
+from .text import last_lines, printable
 from .values import Value
 
 
@@ -149,3 +152,63 @@ class ServerStatus(Value):
     def without_logs(self) -> ServerStatus:
         """Return the status for who may see the server but not what its programs write."""
         return replace(self, containers=tuple(replace(c, log_tail=None) for c in self.containers))
+
+
+@dataclass(frozen=True, slots=True)
+class Check(Value):
+    """Whether a part is well: `ok` is null when that is not known; the message says what is."""
+
+    ok: bool | None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watch(Value):
+    """One watch on the API server; `namespace` is null for one on all namespaces.
+
+    `failing_since` is when it began to fail, null while it works.
+    """
+
+    kind: str
+    namespace: str | None
+    ok: bool
+    message: str | None = None
+    failing_since: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HubHealth(Value):
+    """All parts; `ok` when none is known to be broken."""
+
+    version: str
+    ok: bool
+    watches: tuple[Watch, ...]
+    api_server: Check
+    proxy_route: Check
+    templates: Check
+    handlers: Check
+    spawner_class: Check
+
+
+# of the end of a log
+SHOWN_LINES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerLog(Value):
+    """The end of one container's log; empty if it has written nothing yet."""
+
+    container: str
+    text: str
+
+
+def shown_log(raw: str, secrets: Iterable[str] = ()) -> str:
+    """Return the end of a log as text: without secrets, escape sequences and blank lines.
+
+    At most 200 lines and 16 384 characters; a line longer than 500 is cut.
+    """
+    text = raw[-LONGEST_TEXT:]
+    if len(raw) > LONGEST_TEXT:
+        # half a line may begin with half a secret, which nobody could tell
+        text = text.partition("\n")[2]
+    return last_lines(redact(printable(text), secrets), SHOWN_LINES)

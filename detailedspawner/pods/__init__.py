@@ -7,13 +7,12 @@ here talks to a cluster or keeps state: what must be remembered is in `Seen`.
 from __future__ import annotations
 
 from .container_rules import shown_logs
-from .faults import counts, users_fault
 from .judging import judge
-from .replacing import read_messages, read_rules
-from .secrecy import pod_secrets
+from .presenting import read_messages, read_rules
+from .reading import pod_secrets
 from .settings import DEFAULT_GRACES, PodSettings, Replacement
 from .texts import ASK_ADMIN, TEXTS, Text
-from .view import PodView, Problem, Seen, Severity, Verdict
+from .trouble import PodView, Problem, Seen, Severity, Verdict, counts, users_fault
 
 EMPTY = Seen.EMPTY
 

@@ -8,15 +8,13 @@ from dataclasses import replace
 from ..models import ContainerKind, StepStatus
 from ..models.text import last_lines
 from .containers import ContainerFacts, Ending, is_trouble
-from .details import exec_error, pull_error, transient_detail
+from .details import exec_error, exit_meaning, pull_error, times, transient_detail
 from .events import Event, newest
-from .exit_codes import exit_meaning, times
 from .podfacts import read_pod
 from .reading import Reader
 from .settings import PodSettings
 from .texts import TEXTS
-from .trouble import Trouble
-from .view import Seen
+from .trouble import Seen, Trouble
 
 PULL_REASONS = frozenset(
     {

@@ -1,15 +1,16 @@
-"""The verdict: everything that is known of one pod at one moment, put together."""
+"""The verdict: everything that is known of one pod at one moment, and left to the next one."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
 
-from ..models import StepStatus
-from .container_rules import container_trouble, probe_trouble, restarted
+from ..models import ContainerKind, StepStatus
+from .container_rules import PULL_REASONS, container_trouble, probe_trouble, restarted
+from .containers import ContainerFacts
 from .creation import creation_trouble
+from .details import pull_error
 from .events import Event, current, read_events
-from .graces import Timed, Timing, apply_graces, root
 from .pod_rules import (
     failed_container,
     failed_pod,
@@ -24,16 +25,87 @@ from .pod_rules import (
 )
 from .podfacts import PodFacts, read_pod
 from .presenting import message, tell, to_container
-from .reading import LATEST_TIME, Reader
-from .remembering import pull_errors, settle
+from .reading import LATEST_TIME, Reader, pod_secrets
 from .scheduling import scheduling_trouble
-from .secrecy import pod_secrets
 from .settings import PodSettings
-from .step_list import build_steps, with_activity, with_problems
-from .steps import PROGRESS_BEFORE_RUNNING, current_step, progress
+from .steps import (
+    PROGRESS_BEFORE_RUNNING,
+    build_steps,
+    current_step,
+    progress,
+    with_activity,
+    with_problems,
+)
 from .storage import claim_names, claim_phases, sandbox_trouble, storage_troubles
-from .trouble import RANK_PROBE, Trouble
-from .view import PodView, Seen, Severity, Verdict
+from .trouble import (
+    RANK_PROBE,
+    Clocks,
+    PodView,
+    Seen,
+    Severity,
+    Timed,
+    Timing,
+    Trouble,
+    Verdict,
+    apply_graces,
+    root,
+)
+
+# A container that crashed this often is believed to be ready only after a while.
+LOOP_RESTARTS = 2
+STABLE_AFTER = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A pod whose crashing containers are not taken for ready too early."""
+
+    pod: PodFacts
+    clocks: Clocks
+    # When the last of them may be believed; None if all may be now.
+    until: float | None
+
+
+def settle(pod: PodFacts, seen: Seen, now: float) -> Settled:
+    """Do not show a container as ready each time it runs between two crashes."""
+    clocks: dict[tuple[str, str], float] = {}
+    containers, ends = [], []
+    for item in pod.containers:
+        status = item.status
+        if _looping(item):
+            key = (item.name, f"run {item.restarts}")
+            # Either clock may be wrong; the one that is further is believed.
+            since = min(seen.first_seen.get(key, now), item.started_at or now, now)
+            clocks[key] = since
+            if now - since < STABLE_AFTER:
+                ends.append(since + STABLE_AFTER)
+                status = StepStatus.EXECUTING
+        containers.append(item if status is item.status else replace(item, status=status))
+    return Settled(replace(pod, containers=tuple(containers)), clocks, max(ends, default=None))
+
+
+def _looping(item: ContainerFacts) -> bool:
+    return (
+        item.status is StepStatus.READY
+        and item.running
+        and item.kind is not ContainerKind.INIT
+        and item.restarts >= LOOP_RESTARTS
+        and item.last is not None
+        and item.last.failed
+    )
+
+
+def pull_errors(pod: PodFacts, seen: Seen) -> dict[str, str]:
+    """Keep the last pull error that named a cause for as long as the image is not there."""
+    kept = {}
+    for item in pod.containers:
+        if item.waiting not in PULL_REASONS:
+            continue
+        if pull_error(item.waiting, item.waiting_message, item.image):
+            kept[item.name] = item.waiting_message
+        elif item.name in seen.pull_errors:
+            kept[item.name] = seen.pull_errors[item.name]
+    return kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from .container_rules import PROBE_WINDOW, container_trouble, crash_text, log_tail
 from .containers import ContainerFacts, Ending
+from .details import exit_meaning, times
 from .events import HARMLESS, SANDBOX, SCHEDULING, VOLUMES, Event
-from .exit_codes import exit_meaning, times
 from .podfacts import PodFacts
 from .settings import PodSettings
-from .trouble import RANK_EVENT, RANK_GATES, RANK_NODE, RANK_POD_REASON, Trouble
-from .view import Seen, Severity
+from .trouble import RANK_EVENT, RANK_GATES, RANK_NODE, RANK_POD_REASON, Seen, Severity, Trouble
 
 # Reasons of a pod, or of its DisruptionTarget condition, to the key of the text.
 _ENDS = {

@@ -9,8 +9,7 @@ from .details import detail
 from .events import AUTOSCALER, Event, newest
 from .podfacts import PodFacts
 from .settings import PodSettings
-from .trouble import RANK_SCHEDULING, Trouble
-from .view import Severity
+from .trouble import RANK_SCHEDULING, Severity, Trouble
 
 # Most waits for a machine are over within this; a warning would only frighten.
 WARN_AFTER = 30.0

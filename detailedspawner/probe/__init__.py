@@ -6,10 +6,16 @@ what a server does.
 
 from __future__ import annotations
 
-from .addresses import pinned_context, proxy_base_url, route_target
-from .asking import ask, close_session
-from .hubroute import PATIENCE, HubRoute, hub_route_answers
-from .routes import RouteTable, add_early_route, confirm_early_route, remove_early_route
+from .asking import PATIENCE, HubRoute, ask, close_session, hub_route_answers
+from .routes import (
+    RouteTable,
+    add_early_route,
+    confirm_early_route,
+    pinned_context,
+    proxy_base_url,
+    remove_early_route,
+    route_target,
+)
 from .waiting import ProxyAccess, Result, Server, wait_until_healthy
 
 __all__ = [

@@ -25,10 +25,8 @@ from ..health import (
     to_model,
 )
 from ..models import Health, HealthStatus
-from .addresses import route_target
-from .asking import ask
-from .hubroute import HubRoute
-from .routes import Log, RouteTable, add_early_route, confirm_early_route
+from .asking import HubRoute, ask
+from .routes import Log, RouteTable, add_early_route, confirm_early_route, route_target
 
 Report = Callable[[Health], object]
 Ask = Callable[..., Awaitable[Outcome]]

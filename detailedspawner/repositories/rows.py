@@ -1,11 +1,13 @@
-"""Servers in the Hub's database: found by one query each, however many there are.
+"""Servers in the Hub's database, and their namespaces: found by one query each.
 
 Only columns are read, never the Hub's objects: these would load more for each server.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -27,6 +29,7 @@ from sqlalchemy import (
 
 from ..following import FAILED_KEY, STATE_KEY
 from ..hub import SERVERS, written
+from ..models.servers import Namespace
 from ..profiling import UserKey
 
 # rows that are read and judged at a time, before others get their turn
@@ -208,3 +211,24 @@ _NESTED = and_(
     func.length(SERVERS.user_options) - func.length(func.replace(SERVERS.user_options, "{", ""))
     > 1,
 )
+
+
+async def namespaces_in_use(db: Any, users: Any) -> list[Namespace]:
+    """Return the namespaces in which servers run or last ran, by name."""
+    servers: Counter[str] = Counter()
+    active: Counter[str] = Counter()
+    counted = set()
+    for user in users.values():
+        for spawner in user.spawners.values():
+            namespace = getattr(spawner, "namespace", None)
+            if spawner.active and namespace and spawner.orm_spawner is not None:
+                counted.add(spawner.orm_spawner.id)
+                servers[namespace] += 1
+                active[namespace] += 1
+    for rows in all_rows(db):
+        for row in rows:
+            namespace = row.state.get("namespace")
+            if row.id not in counted and isinstance(namespace, str) and namespace:
+                servers[namespace] += 1
+        await asyncio.sleep(0)
+    return [Namespace(name, servers[name], active[name]) for name in sorted(servers)]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from detailedspawner.cli import main
-from detailedspawner.record import read_line
+from detailedspawner.ending import read_line
 
 from .cluster import Kubernetes
 from .failing import Failing

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from kubernetes_asyncio import client, config
 
-from detailedspawner.containerlogs import read_log
-from detailedspawner.models.logs import shown_log
+from detailedspawner.kubeapi import read_log
+from detailedspawner.models.status import shown_log
 
 from .cases import BUSYBOX
 from .cluster import Kubernetes

@@ -1,20 +1,54 @@
-"""Start and stop servers: the Hub's own handler, made quick, idempotent and strict.
+"""The Hub's own handlers, with what they lack.
 
-It differs from the Hub's where that one holds a request back, answers 500 to a
-second request meanwhile, or begins a start that cannot succeed.
+Servers are started and stopped quickly, idempotently and strictly, and stop before their user is
+deleted; the stream of progress ends with the whole status; the form is quick.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import logging
+import sys
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
+from jupyterhub.apihandlers.users import SpawnProgressAPIHandler
+from jupyterhub.apihandlers.users import UserAPIHandler as HubUserAPIHandler
 from jupyterhub.apihandlers.users import UserServerAPIHandler as HubUserServerAPIHandler
+from jupyterhub.handlers.pages import SpawnHandler as HubSpawnHandler
 from jupyterhub.scopes import needs_scope, scope_definitions
 from tornado import web
 
+from ..hub import may_read_logs
 from ..profiling import ProfilesMixin
-from .quick import QuickStart, until_startable
-from .stopping import INTERRUPT_WAIT, Ending
+from .stopping import INTERRUPT_WAIT, Ending, QuickStart, until_startable
+
+
+class UserAPIHandler(HubUserAPIHandler):  # type: ignore[misc]  # no type hints
+    """DELETE and all else of a user."""
+
+    @needs_scope("delete:users")  # type: ignore[untyped-decorator]
+    async def delete(self, user_name: str) -> None:
+        """Delete a user; 400 while a server of it is still being stopped."""
+        user: Any = self.find_user(user_name)
+        # the Hub answers that nobody deletes oneself
+        if user is not None and user.name != self.current_user.name:
+            await self._end_servers(user)
+        await super().delete(user_name)
+
+    async def _end_servers(self, user: Any) -> None:
+        active = [spawner for spawner in list(user.spawners.values()) if spawner.active]
+        endings = [Ending.begin(self, user, spawner) for spawner in active]
+        ended = await asyncio.gather(
+            *(ending.wait(INTERRUPT_WAIT, self.slow_stop_timeout) for ending in endings)
+        )
+        if not all(ended):
+            raise web.HTTPError(
+                400, f"A server of {user.name} is in the process of stopping, please wait."
+            )
+        if any(spawner.active for spawner in user.spawners.values()):
+            raise web.HTTPError(500, f"A server of {user.name} could not be stopped.")
+
 
 # JupyterHub 6 tells starting from the other rights on a server
 START_SCOPE = "start:servers" if "start:servers" in scope_definitions else "servers"
@@ -129,3 +163,85 @@ def _profiles_by_group(spawner: Any) -> bool:
         "profile_list" in (override.get("spawner_override") or {})
         for override in overrides.values()
     )
+
+
+# the Hub's word for a start that was cancelled
+HUBS_CANCELLED = "Spawn cancelled"
+CANCELLED = "Start cancelled"
+
+
+class ProgressAPIHandler(SpawnProgressAPIHandler):  # type: ignore[misc]  # no type hints
+    """GET the events of a start."""
+
+    @cached_property
+    def shows_logs(self) -> bool:
+        """Whether the ends of logs go to who asks."""
+        user_name, server_name = (*self.path_args, None)[:2]
+        return may_read_logs(self.parsed_scopes, self.db, user_name, server_name or "")
+
+    # whether an event has been sent
+    _told = False
+
+    async def send_event(self, event: dict[str, Any]) -> None:
+        """Write one event; the one that tells of a failure carries the status.
+
+        Nothing tells that a start was cancelled that nobody has cancelled: it is the Hub that
+        ends, and when it is back the start goes on. Who opens the stream only then learns it.
+        """
+        if event.get("failed") and "status" not in event:
+            user_name, server_name = (*self.path_args, "")[:2]
+            user = self.find_user(user_name)
+            spawner = user.spawners.get(server_name or "") if user is not None else None
+            if event.get("message") == HUBS_CANCELLED:
+                if self._told and not getattr(spawner, "start_cancelled", True):
+                    return
+                event = {**event, "message": CANCELLED, "html_message": CANCELLED}
+            if spawner is not None and hasattr(spawner, "detailed_snapshot"):
+                event = {**event, "status": spawner.detailed_snapshot()}
+        if "status" in event and not self.shows_logs:
+            event = {**event, "status": without_logs(event["status"])}
+        self._told = True
+        await super().send_event(event)
+
+
+def without_logs(status: dict[str, Any]) -> dict[str, Any]:
+    """Return a status for who may not see what the programs of its server write."""
+    containers = [{**container, "log_tail": None} for container in status["containers"]]
+    return {**status, "containers": containers}
+
+
+if TYPE_CHECKING:
+    Adapter = logging.LoggerAdapter[Any]
+else:
+    # before Python 3.11 it takes no parameter
+    Adapter = logging.LoggerAdapter
+
+
+class BriefLog(Adapter):
+    """A log in which a user's mistake has no traceback; a line before it says what it is."""
+
+    def process(self, msg: Any, kwargs: Any) -> Any:
+        """Take the traceback from what is said of a 4xx."""
+        error = sys.exc_info()[1]
+        if isinstance(error, web.HTTPError) and error.status_code < 500:
+            kwargs = {**kwargs, "exc_info": False}
+        return msg, kwargs
+
+
+class SpawnHandler(QuickStart, HubSpawnHandler):  # type: ignore[misc]  # no type hints
+    """GET the form, POST it to start a server."""
+
+    @property
+    def log(self) -> BriefLog:
+        """The Hub's log, which gets a traceback for whatever the form's start raises."""
+        return BriefLog(super().log, {})
+
+    async def prepare(self) -> None:
+        """Let a start wait for the end of the one before, which the user has cancelled."""
+        await super().prepare()
+        asks = self.current_user
+        if self.request.method != "POST" or getattr(asks, "kind", None) != "user":
+            return
+        user_name, server_name = (*self.path_args, None, None)[:2]
+        if user_name in (None, asks.name):
+            await until_startable(asks, server_name or "")

@@ -1,9 +1,10 @@
-"""The traits of the pages: their words, whom to ask for help, and whether logs are shown."""
+"""The pages: where their templates lie in every kind of installation, and their settings."""
 
 from __future__ import annotations
 
 import difflib
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,7 +12,41 @@ from jinja2 import Environment, FileSystemLoader
 from traitlets import Bool, Dict, TraitError, Unicode, validate
 from traitlets.config import Configurable
 
-from .paths import template_paths
+_PACKAGE = Path(__file__).resolve().parent
+
+# A wheel carries the templates inside the package; an editable installation leaves them beside it.
+_CANDIDATES = (_PACKAGE / "templates", _PACKAGE.parent / "templates")
+
+# The page that every installation must have: its presence tells our folder from another one.
+_LANDMARK = "spawn_pending.html"
+
+
+def template_paths() -> list[str]:
+    """Return the folders for `JupyterHub.template_paths`.
+
+    Raises FileNotFoundError, naming the places searched, if the installation lacks its templates.
+    """
+    return [str(_templates())]
+
+
+def static_path() -> str:
+    """Return the folder of the scripts and styles that the templates load.
+
+    Raises FileNotFoundError as `template_paths` does.
+    """
+    return str(_templates() / "static")
+
+
+def _templates() -> Path:
+    for candidate in _CANDIDATES:
+        if (candidate / _LANDMARK).is_file():
+            return candidate
+    searched = " and ".join(str(candidate) for candidate in _CANDIDATES)
+    raise FileNotFoundError(
+        f"detailedspawner's page templates are missing: no {_LANDMARK} in {searched}. "
+        "Reinstall the package."
+    )
+
 
 TEXTS_TEMPLATE = "detailedspawner/_texts.html"
 LONGEST_LINK = 2000
