@@ -147,20 +147,16 @@ def load_config(file: str) -> Config:
 
 def configured_settings(file: str) -> PodSettings:
     """Return how pods are judged with this configuration; raises WrongConfig."""
-    from .settings import DetailedTraits, check_config
+    from .settings import DetailedTraits, check_config, resolved, sections
 
     config = load_config(file)
-    names = DetailedTraits.class_trait_names(config=True)
+    traits = DetailedTraits.class_traits(config=True)
     values: dict[str, Any] = {}
     try:
         check_config(config)
-        for section in ("Spawner", "KubeSpawner", "DetailedKubeSpawner"):
-            for name in names:
-                if section in config and name in config[section]:
-                    value = config[section][name]
-                    if hasattr(value, "get_value"):
-                        value = value.get_value(DetailedTraits.class_traits()[name].default())
-                    values[name] = value
+        for section in sections(config):
+            for name in traits.keys() & config[section].keys():
+                values[name] = resolved(config[section][name], traits[name].default())
         return DetailedTraits(**values).pod_settings()
     except TraitError as error:
         raise WrongConfig(clean(str(error), 400)) from None

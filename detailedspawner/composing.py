@@ -22,6 +22,8 @@ from .models import (
 )
 from .pods import PodSettings, PodView, Verdict
 
+# of a pod: the id of the start that made it
+START_ID_ANNOTATION = "detailedspawner/start-id"
 # progress of a start whose pod is there, and of one that only waits for its answer
 PROGRESS_PREPARED = 10
 PROGRESS_ANSWERING = 95
@@ -89,6 +91,21 @@ def compose(start_id: str, view: PodView, around: Around, before: int, now: floa
         expected_at_most_seconds=expected.at_most_seconds if expected else None,
         started_at=around.began,
         updated_at=now,
+    )
+
+
+def bare(state: ServerState, message: str | None = None) -> ServerStatus:
+    """Return a status of which nothing but the state is known.
+
+    Its revision differs from state to state, so that a client can wait for another.
+    """
+    number = 0 if state is ServerState.STOPPED else list(ServerState).index(state) + 1
+    return ServerStatus(
+        start_id=None,
+        revision=f"0.{number}",
+        state=state,
+        progress=100 if state is ServerState.RUNNING else 0,
+        message=message or STATE_MESSAGES[state],
     )
 
 

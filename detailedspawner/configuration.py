@@ -18,6 +18,7 @@ from .pages import template_paths
 from .profiling import check_profiles
 from .settings import check_config, check_names
 from .spawner import DetailedKubeSpawner
+from .tracking import Log
 
 SPAWNER_CLASS = "detailedspawner.DetailedKubeSpawner"
 # what a configuration may hold for KubeSpawner itself, which ours stands in for
@@ -126,7 +127,7 @@ def place_handlers(_log: object = None) -> bool:
     return JupyterHub.initialized() and place_first(JupyterHub.instance())
 
 
-def report_undone(log: logging.Logger | logging.LoggerAdapter[Any]) -> list[str]:
+def report_undone(log: Log) -> list[str]:
     """Log, once, which parts of `configure(c)` the Hub does not have, and return them."""
     if not JupyterHub.initialized():
         return []

@@ -7,17 +7,16 @@ the events are known too.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .composing import Around, compose
+from .composing import START_ID_ANNOTATION, Around, compose
 from .models import ServerState, ServerStatus, StepStatus
 from .models.text import clean
 from .pods import PodSettings, PodView, Severity, Verdict, judge
-from .pods.reading import parse_time
+from .pods.reading import mapping_of, mappings_of, parse_time
 
-START_ID_ANNOTATION = "detailedspawner/start-id"
 _STATES = {
     Verdict.STARTING: ServerState.STARTING,
     Verdict.RUNNING: ServerState.RUNNING,
@@ -78,7 +77,7 @@ def read_documents(raw: bytes, name: str | None = None) -> Documents:
             f"this is no pod but: {kinds}" if kinds else "this is JSON, but no pod is in it"
         )
     if name is not None:
-        pods = [pod for pod in pods if _mapping(pod.get("metadata")).get("name") == name]
+        pods = [pod for pod in pods if mapping_of(pod.get("metadata")).get("name") == name]
         if not pods:
             raise NoPod(f"there is no pod {clean(name, 253)} in it")
     return Documents(
@@ -105,7 +104,7 @@ def _objects(value: object) -> Iterator[Document]:
 
 def _kind(item: Document) -> str:
     kind = item.get("kind")
-    whole = bool(_mappings(_mapping(item.get("spec")).get("containers")))
+    whole = bool(mappings_of(mapping_of(item.get("spec")).get("containers")))
     if isinstance(kind, str) and kind:
         return kind if kind != "Pod" or whole else "Pod without spec.containers"
     return "Pod" if whole else ""
@@ -145,8 +144,8 @@ def _explain(pod: Document, documents: Documents, now: float, settings: PodSetti
             # its end is what stays readable
             break
     assert view is not None  # noqa: S101 (there are two moments)
-    metadata = _mapping(pod.get("metadata"))
-    annotations = _mapping(metadata.get("annotations"))
+    metadata = mapping_of(pod.get("metadata"))
+    annotations = mapping_of(metadata.get("annotations"))
     start_id = annotations.get(START_ID_ANNOTATION)
     began = parse_time(metadata.get("creationTimestamp"))
     status = compose(
@@ -172,27 +171,19 @@ def _state(view: PodView) -> ServerState:
 
 def _times(pod: Document) -> Iterator[float]:
     """List the times at which something about a pod changed, as far as it says."""
-    metadata, status = _mapping(pod.get("metadata")), _mapping(pod.get("status"))
+    metadata, status = mapping_of(pod.get("metadata")), mapping_of(pod.get("status"))
     found: list[object] = [metadata.get("creationTimestamp"), status.get("startTime")]
-    for condition in _mappings(status.get("conditions")):
+    for condition in mappings_of(status.get("conditions")):
         found.append(condition.get("lastTransitionTime"))
     for key in ("initContainerStatuses", "containerStatuses"):
-        for container in _mappings(status.get(key)):
+        for container in mappings_of(status.get(key)):
             for state in (container.get("state"), container.get("lastState")):
-                for part in _mapping(state).values():
-                    found += [_mapping(part).get("startedAt"), _mapping(part).get("finishedAt")]
+                for part in mapping_of(state).values():
+                    found += [mapping_of(part).get("startedAt"), mapping_of(part).get("finishedAt")]
     for value in found:
         moment = parse_time(value)
         if moment is not None:
             yield moment
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _mappings(value: object) -> list[Document]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def as_text(explained: Explained) -> list[str]:

@@ -12,11 +12,11 @@ from weakref import WeakSet
 from jupyterhub.utils import format_exception
 
 from ._version import __version__
+from .composing import START_ID_ANNOTATION, bare
 from .durations import Durations, Sample
 from .gate import readiness_probe
 from .health import server_path
 from .hub import (
-    START_ID_ANNOTATION,
     HubKubeSpawner,
     NoticesHub,
     may_read_logs,
@@ -26,6 +26,7 @@ from .hub import (
 from .models import ServerState, ServerStatus
 from .models.redaction import option_values
 from .pods import PodSettings, Verdict, judge
+from .pods.reading import mapping_of
 from .profiling import ProfilesMixin
 from .settings import DetailedTraits
 from .starting import Start
@@ -84,10 +85,7 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
         """Return the present status of this server, in whichever state it is."""
         start = self._current_start()
         if start is None:
-            return self._last_failure or ServerStatus(
-                start_id=None, revision="0.0", state=ServerState.STOPPED, progress=0,
-                message="The server is stopped.",
-            )  # fmt: skip
+            return self._last_failure or bare(ServerState.STOPPED)
         start.become(self._state(start))
         return start.status
 
@@ -214,10 +212,9 @@ class FollowingSpawner(DetailedTraits, NoticesHub, ProfilesMixin, HubKubeSpawner
 
     def is_own_pod(self, pod: Any) -> bool:
         """Whether a pod is the one that the present start made: it carries its id."""
-        metadata = pod.get("metadata") if isinstance(pod, dict) else None
-        annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-        start_id = annotations.get(START_ID_ANNOTATION) if isinstance(annotations, dict) else None
-        return self._detailed_start is not None and start_id == self._detailed_start.id
+        annotations = mapping_of(mapping_of(mapping_of(pod).get("metadata")).get("annotations"))
+        start = self._detailed_start
+        return start is not None and annotations.get(START_ID_ANNOTATION) == start.id
 
     def pod_to_create(self, pod: Any) -> None:
         """Mark the pod as this start's, and have the end of its logs in its status.

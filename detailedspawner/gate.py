@@ -7,11 +7,10 @@ from: the Hub's settings, the proxy and the spawner.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import ssl
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
@@ -32,9 +31,7 @@ from .probe import (
     wait_until_healthy,
 )
 from .profiling import configured
-
-# as text: before Python 3.11 an adapter takes no parameter
-Log: TypeAlias = "logging.Logger | logging.LoggerAdapter[Any]"
+from .tracking import Log
 
 # seconds between two looks for the proxy while the Hub itself is starting
 STARTUP_INTERVAL = 1.0

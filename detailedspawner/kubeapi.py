@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -19,6 +18,8 @@ from kubernetes_asyncio.client import ApiException
 
 from .models.status import SHOWN_LINES
 from .models.text import clean
+from .pods.reading import mapping_of, mappings_of
+from .tracking import Log
 
 # asyncio's time-out is no OSError before Python 3.11
 NO_ANSWER = (asyncio.TimeoutError, aiohttp.ClientError, OSError)
@@ -81,14 +82,8 @@ Documents = list[dict[str, Any]]
 
 def claim_names(pod: Mapping[str, Any]) -> list[str]:
     """Return the names of the claims that a pod's volumes refer to."""
-    spec = pod.get("spec")
-    volumes = spec.get("volumes") if isinstance(spec, dict) else None
-    sources = [
-        volume.get("persistentVolumeClaim")
-        for volume in (volumes if isinstance(volumes, list) else ())
-        if isinstance(volume, dict)
-    ]
-    names = [source.get("claimName") for source in sources if isinstance(source, dict)]
+    volumes = mappings_of(mapping_of(pod.get("spec")).get("volumes"))
+    names = [mapping_of(item.get("persistentVolumeClaim")).get("claimName") for item in volumes]
     return [name for name in names if isinstance(name, str)]
 
 
@@ -96,7 +91,7 @@ async def read_claims(
     api: Any,
     namespace: str,
     names: Iterable[str],
-    log: logging.Logger | logging.LoggerAdapter[Any],
+    log: Log,
 ) -> tuple[Documents, Documents]:
     """Return those of the named claims that exist, and the events about all of them.
 

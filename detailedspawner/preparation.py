@@ -13,13 +13,14 @@ import inspect
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 from tornado import web
 
 from .models import StepStatus
 from .models.text import clean
 from .preparationentries import Preparation
+from .tracking import Log
 
 # seconds that an interrupted step has to end, and when it is told so again
 GRACE = 0.09
@@ -32,8 +33,6 @@ SETTLE_TIMEOUT = 30.0
 MESSAGE_LIMIT = 300
 
 Report = Callable[[str, StepStatus, "str | None"], None]
-# as text: before Python 3.11 an adapter takes no parameter
-Log: TypeAlias = "logging.Logger | logging.LoggerAdapter[Any]"
 # what a step returned, and what it raised
 Outcome = tuple[Any, "BaseException | None"]
 

@@ -20,7 +20,7 @@ from .hub import spawn_error
 from .models import StartWarning
 from .models.text import clean
 from .profilelists import ProfileError, choices_of, entry_of, initialised, options_of
-from .settings import check_values
+from .settings import check_values, resolved
 
 # users whose evaluated profiles are kept, so that lists of servers can name them
 KEPT_USERS = 500
@@ -190,8 +190,7 @@ def configured(spawner_class: Any, config: Config, trait: str) -> Any:
     for section in spawner_class.section_names():
         # names that are not there would be created
         if section in config and trait in config[section]:
-            value = config[section][trait]
-            found = value.get_value(found) if hasattr(value, "get_value") else value
+            found = resolved(config[section][trait], found)
     return found
 
 

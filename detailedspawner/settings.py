@@ -210,7 +210,7 @@ def check_config(config: Config) -> None:
 
     Raises TraitError that names the trait and the value.
     """
-    for section in _sections(config):
+    for section in sections(config):
         try:
             check_values(config[section])
         except TraitError as error:
@@ -224,15 +224,17 @@ def check_values(values: Mapping[str, Any]) -> None:
     """
     traits = DetailedTraits.class_traits(config=True)
     for trait in sorted(set(traits) & set(values)):
-        value = values[trait]
-        # `c.DetailedKubeSpawner.step_names.update(...)` is resolved by traitlets itself
-        if hasattr(value, "get_value"):
-            value = value.get_value(traits[trait].default())
+        value = resolved(values[trait], traits[trait].default())
         try:
             DetailedTraits(**{trait: value})
         except TraitError as error:
             text = str(error)
             raise TraitError(text if trait in text else f"{trait} = {value!r}: {text}") from None
+
+
+def resolved(value: Any, default: Any) -> Any:
+    """Return a configured value, also of `c.DetailedKubeSpawner.step_names.update(...)`."""
+    return value.get_value(default) if hasattr(value, "get_value") else value
 
 
 def check_names(config: Config, known: set[str]) -> None:
@@ -249,7 +251,8 @@ def check_names(config: Config, known: set[str]) -> None:
             raise TraitError(f"c.DetailedKubeSpawner.{name} is not known{hint}")
 
 
-def _sections(config: Config) -> Iterator[str]:
+def sections(config: Config) -> Iterator[str]:
+    """Yield the sections that set traits of this spawner, the most particular one last."""
     for section in ("Spawner", "KubeSpawner", "DetailedKubeSpawner"):
         if section in config:
             yield section

@@ -8,26 +8,24 @@ start is decided. It reads nothing by itself and knows no Hub.
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .composing import Failure, compose, unfinished
-from .durations import Expected
-from .models import Health, ServerState, ServerStatus, StartWarning, StepStatus
+from .models import ServerState, ServerStatus
 from .models.redaction import redact_all
 from .models.text import clean
 from .pods import PodSettings, PodView, Problem, Seen, Verdict, judge, pod_secrets
 from .surroundings import Surroundings
-from .tracking import StatusTracker
+from .tracking import Log, StatusTracker
 
 RAW_MESSAGE_LIMIT = 4096
 FAILURE_LIMIT = 500
 
 
-class Start:
+class Start(Surroundings):
     """What is known of one start, and its statuses so far.
 
     The clock gives seconds since the epoch.
@@ -38,12 +36,13 @@ class Start:
         planned: Mapping[str, Any],
         settings: PodSettings,
         *,
-        log: logging.Logger | logging.LoggerAdapter[Any],
+        log: Log,
         start_id: str | None = None,
         began: float | None = None,
         connects: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        super().__init__(settings, clock, connects)
         self.id = start_id or secrets.token_hex(3)
         # a restart of the Hub lies between its beginning and its end
         self.resumed = start_id is not None
@@ -62,20 +61,18 @@ class Start:
         # whatever the start is doing, it is over
         self.lost: asyncio.Future[None] = loop.create_future()
         self._log = log
-        self._clock = clock
-        self._began = clock() if began is None else began
+        # seconds since the epoch
+        self.began = clock() if began is None else began
         self._planned: Mapping[str, Any] = planned
-        self._settings = settings
         self._pod: Mapping[str, Any] | None = None
         self._events: tuple[Mapping[str, Any], ...] = ()
         self._claims: tuple[Mapping[str, Any], ...] = ()
         self._claim_events: tuple[Mapping[str, Any], ...] = ()
         self._create_error: Mapping[str, Any] | None = None
-        self._around = Surroundings(settings, clock, connects)
         self._all_else_done = False
         self._cancelled = False
         # what tells that a start without progress is over
-        self._changed_at = self._began
+        self._changed_at = self.began
         self._seen: Seen | None = None
         self._told_events: set[tuple[Any, Any]] = set()
         self._told_notes: set[str] = set()
@@ -93,46 +90,10 @@ class Start:
     ) -> None:
         """Take the pod that is going to be created, and what else is to come."""
         self._planned = pod
-        self._settings = settings or self._settings
-        self._around.settings = self._settings
+        self.settings = settings or self.settings
         if connects is not None:
-            self._around.connects = connects
-        self._around.secrets = (*self._settings.secrets, *pod_secrets(pod))
-        self.refresh()
-
-    def expect(self, expected: Expected | None) -> None:
-        """Take how long such a start usually takes."""
-        self._around.expected = expected
-        self.refresh()
-
-    def prepare(self, names: Iterable[str]) -> None:
-        """Take the steps that come before the pod, those to come as waiting."""
-        self._around.prepare(names)
-        self.refresh()
-
-    def prepared(self, name: str, status: StepStatus, message: str | None = None) -> None:
-        """Take how far a step before the pod is; a message stays until the next one."""
-        self._around.prepared(name, status, message)
-        self.refresh()
-
-    def report(self, message: str, step: str | None = None) -> None:
-        """Take what a hook says, about a step or else the one that is under way."""
-        self._around.report(self.view, message, step)
-        self.refresh()
-
-    def all_prepared(self) -> None:
-        """Take that the pod is next: what hooks opened is done."""
-        self._around.all_prepared()
-        self.refresh()
-
-    def observe_health(self, health: Health) -> None:
-        """Take what became of asking the server."""
-        self._around.observe_health(health)
-        self.refresh()
-
-    def warn(self, warning: StartWarning) -> None:
-        """Take a warning that stays with this start."""
-        self._around.warn(warning)
+            self.connects = connects
+        self.secrets = (*self.settings.secrets, *pod_secrets(pod))
         self.refresh()
 
     def observe(
@@ -162,7 +123,7 @@ class Start:
             return self.problem
         planned = {"spec": self._planned.get("spec")}
         now = self._clock()
-        return judge(planned, create_error=status, now=now, settings=self._settings).problem
+        return judge(planned, create_error=status, now=now, settings=self.settings).problem
 
     def all_else_done(self) -> None:
         """Take that only the pod is waited for: the start may end when it is ready."""
@@ -178,8 +139,8 @@ class Start:
         reason: str | None = None,
     ) -> None:
         """Take a failure that is not the pod's, in words for the user."""
-        shown = self._around.shown(message, FAILURE_LIMIT)
-        self._around.failure = Failure(shown, hint, step, reason)
+        shown = self.shown(message, FAILURE_LIMIT)
+        self.failure = Failure(shown, hint, step, reason)
         self.refresh()
 
     def blame(self, category: str, users: bool, counts: bool | None = None) -> None:
@@ -196,7 +157,7 @@ class Start:
         Without a message it is what its pod tells.
         """
         if message is not None:
-            self._around.failure = Failure(self._around.shown(message, FAILURE_LIMIT))
+            self.failure = Failure(self.shown(message, FAILURE_LIMIT))
         self.state = ServerState.FAILED
         self._publish()
 
@@ -251,14 +212,9 @@ class Start:
         """What keeps the server from starting, if anything does."""
         return self.view.problem
 
-    @property
-    def began(self) -> float:
-        """When the start began, in seconds since the epoch."""
-        return self._began
-
     def step_name(self, kind: str) -> str:
         """The name of a step that stands for no container, such as "connection"."""
-        return self._settings.kind_step(kind)
+        return self.settings.kind_step(kind)
 
     @property
     def unchanged_for(self) -> float:
@@ -268,8 +224,8 @@ class Start:
     @property
     def hint(self) -> str | None:
         """What the user may do about the failure, if anything is known."""
-        if self._around.failure is not None:
-            return self._around.failure.hint
+        if self.failure is not None:
+            return self.failure.hint
         return self.problem.hint if self.problem else None
 
     @property
@@ -297,7 +253,7 @@ class Start:
             # whoever deletes the pod of a start, it was not its user
             self.view = self._judge(gone=True)
         ends = self.view.verdict is Verdict.FAILED
-        if starting and (self._around.failure or ends):
+        if starting and (self.failure or ends):
             self.state = ServerState.FAILED
         self._publish()
         self._publish_events()
@@ -321,7 +277,7 @@ class Start:
             pod_gone=gone,
             seen=self._seen,
             now=self._clock(),
-            settings=self._settings,
+            settings=self.settings,
         )
         self._seen = view.seen
         for note in view.notes:
@@ -341,8 +297,8 @@ class Start:
     def _publish(self) -> None:
         before, now = self.tracker.status, self._clock()
         progress = before.progress if before and before.progress < 100 else 0
-        around = self._around.around(self.state, self._began, self.view)
-        status = compose(self.id, self._around.noted(self.view), around, progress, now)
+        around = self.around(self.state, self.began)
+        status = compose(self.id, self.noted(), around, progress, now)
         if self.tracker.publish(status):
             self._changed_at = now
 
@@ -356,7 +312,7 @@ class Start:
             if mark in self._told_events:
                 continue
             self._told_events.add(mark)
-            shown = redact_all(event, self._around.secrets, RAW_MESSAGE_LIMIT)
+            shown = redact_all(event, self.secrets, RAW_MESSAGE_LIMIT)
             text = str(shown.get("message") or "")
             when = event.get("lastTimestamp") or event.get("eventTime")
             line = f"{when or ''} [{event.get('type')}] {clean(text, 1000)}".strip()

@@ -17,10 +17,13 @@ NAME_LIMIT = 100
 
 
 class Surroundings:
-    """The steps around a pod's own, as they were told; knows no Hub and no pod.
+    """The steps around a pod's own, as they were told; `Start` adds what follows from it.
 
     The clock gives seconds since the epoch.
     """
+
+    # what the pod says
+    view: PodView
 
     def __init__(self, settings: PodSettings, clock: Callable[[], float], connects: bool) -> None:
         self.settings = settings
@@ -43,14 +46,28 @@ class Surroundings:
         """Return a text from outside as it may be shown: no secrets, no control characters."""
         return clean(redact(text, self.secrets), limit)
 
+    def refresh(self) -> None:
+        """Called after each of these was taken."""
+        raise NotImplementedError
+
+    def expect(self, expected: Expected | None) -> None:
+        """Take how long such a start usually takes."""
+        self.expected = expected
+        self.refresh()
+
     def prepare(self, names: Iterable[str]) -> None:
         """Take the steps that come before the pod, those to come as waiting."""
         for name in names:
             step = Step(step=name, status=StepStatus.WAITING, kind=StepKind.PREPARATION)
             self._preparations.setdefault(name, step)
+        self.refresh()
 
     def prepared(self, name: str, status: StepStatus, message: str | None = None) -> None:
         """Take how far a step before the pod is; a message stays until the next one."""
+        self._prepared(name, status, message)
+        self.refresh()
+
+    def _prepared(self, name: str, status: StepStatus, message: str | None = None) -> None:
         now, step = self._clock(), self._preparations.get(name)
         if step is None:
             step = Step(step=name, status=status, kind=StepKind.PREPARATION)
@@ -68,9 +85,10 @@ class Surroundings:
         self._creating = True
         for name, step in self._preparations.items():
             if step.status is not StepStatus.READY:
-                self.prepared(name, StepStatus.READY)
+                self._prepared(name, StepStatus.READY)
+        self.refresh()
 
-    def report(self, view: PodView, message: str, step: str | None) -> None:
+    def report(self, message: str, step: str | None = None) -> None:
         """Take what a hook says, about a step or else the one that is under way."""
         executing = [
             name for name, item in self._preparations.items() if item.status is StepStatus.EXECUTING
@@ -79,24 +97,27 @@ class Surroundings:
         if step is None and executing:
             step = executing[-1]
         elif step is None:
-            step = (unfinished(view.steps) if self._creating else None) or default
+            step = (unfinished(self.view.steps) if self._creating else None) or default
         name = clean(step, NAME_LIMIT) or default
-        of_the_pod = name in {item.step for item in view.steps} or self._creating
+        of_the_pod = name in {item.step for item in self.view.steps} or self._creating
         if name in self._preparations or not of_the_pod:
-            self.prepared(name, StepStatus.EXECUTING, message)
+            self._prepared(name, StepStatus.EXECUTING, message)
         else:
             self._notes[name] = self.shown(message)
+        self.refresh()
 
     def observe_health(self, health: Health) -> None:
         """Take what became of asking the server."""
         self._health = health
         self._connection = connection_step(self.settings, health, self._connection, self._clock())
+        self.refresh()
 
     def warn(self, warning: StartWarning) -> None:
         """Take a warning that stays with this start."""
         self._warnings[warning.message] = warning
+        self.refresh()
 
-    def around(self, state: ServerState, began: float, view: PodView) -> Around:
+    def around(self, state: ServerState, began: float) -> Around:
         """Return all of it, for the status of a server in this state."""
         connection = None
         if self.connects:
@@ -112,14 +133,15 @@ class Surroundings:
             began=began,
             preparations=tuple(self._preparations.values()),
             connection=connection,
-            health=running_health(health, view) if state is ServerState.RUNNING else health,
+            health=running_health(health, self.view) if state is ServerState.RUNNING else health,
             failure=self.failure,
             warnings=tuple(self._warnings.values()),
             expected=self.expected,
         )
 
-    def noted(self, view: PodView) -> PodView:
+    def noted(self) -> PodView:
         """Return the view with what hooks said about steps that say nothing themselves."""
+        view = self.view
         if not self._notes:
             return view
         steps = tuple(

@@ -13,11 +13,13 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from .models import ServerStatus
 
 Listener = Callable[[], None]
+# as text: before Python 3.11 an adapter takes no parameter
+Log: TypeAlias = "logging.Logger | logging.LoggerAdapter[Any]"
 
 _log = logging.getLogger(__name__)
 

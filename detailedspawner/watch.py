@@ -23,6 +23,7 @@ from traitlets import Any as AnyTrait
 from traitlets import Int
 
 from .kubeapi import NO_ANSWER, Outage, outage, refused
+from .pods.reading import mapping_of
 
 Resource = dict[str, Any]
 
@@ -277,7 +278,8 @@ class FollowingEventReflector(FollowingReflector):
 
     def changed(self, key: str, previous: Resource | None, current: Resource | None) -> None:
         """Keep the index, then tell who follows the pod that the event is about."""
-        about = _about(current if current is not None else previous)
+        event = previous if current is None else current
+        about = mapping_of(mapping_of(event).get("involvedObject"))
         uid = str(about.get("uid"))
         if current is not None:
             self._by_uid.setdefault(uid, {})[key] = current
@@ -360,9 +362,7 @@ def read_list(body: bytes) -> tuple[str, list[Any]]:
 
 def resource_key(resource: object) -> str | None:
     """Return "namespace/name" of a Kubernetes object, None when it has none."""
-    metadata = resource.get("metadata") if isinstance(resource, dict) else None
-    if not isinstance(metadata, dict):
-        return None
+    metadata = mapping_of(mapping_of(resource).get("metadata"))
     namespace, name = metadata.get("namespace"), metadata.get("name")
     if not isinstance(namespace, str) or not isinstance(name, str):
         return None
@@ -371,10 +371,9 @@ def resource_key(resource: object) -> str | None:
 
 def event_time(event: Resource) -> str:
     """Return when an event last happened, as its ISO 8601 text; "" when unknown."""
-    series = event.get("series") or {}
     metadata = event.get("metadata") or {}
     return str(
-        (series.get("lastObservedTime") if isinstance(series, dict) else None)
+        mapping_of(event.get("series")).get("lastObservedTime")
         or event.get("lastTimestamp")
         or event.get("eventTime")
         or metadata.get("creationTimestamp")
@@ -383,10 +382,4 @@ def event_time(event: Resource) -> str:
 
 
 def _version(resource: Resource | None) -> str | None:
-    metadata = resource.get("metadata") if resource else None
-    return metadata.get("resourceVersion") if isinstance(metadata, dict) else None
-
-
-def _about(event: Resource | None) -> dict[str, Any]:
-    about = event.get("involvedObject") if event else None
-    return about if isinstance(about, dict) else {}
+    return mapping_of(mapping_of(resource).get("metadata")).get("resourceVersion")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from detailedspawner.health import HealthSettings, check_setting, check_settings, server_path
+from detailedspawner.health import HealthSettings, check_setting, server_path
 
 GOOD: dict[str, list[Any]] = {
     "enabled": [True, False],
@@ -109,16 +109,17 @@ def test_what_cannot_be_used_is_refused(name: str, value: Any) -> None:
 
 def test_each_setting_is_checked_and_has_a_good_default() -> None:
     settings = HealthSettings()
-    assert check_settings(settings) is settings
+    for name in GOOD:
+        check_setting(name, getattr(settings, name))
     assert set(GOOD) == set(BAD) == set(HealthSettings.__dataclass_fields__)
 
 
 def test_the_message_names_the_trait_and_the_value() -> None:
     with pytest.raises(ValueError, match=r"^health_interval: -1 is wrong") as error:
-        check_settings(HealthSettings(interval=-1))
+        check_setting("interval", -1)
     assert "seconds" in str(error.value)
     with pytest.raises(ValueError, match=r"^on_unhealthy: 'shut' is wrong"):
-        check_settings(HealthSettings(on_unhealthy="shut"))
+        check_setting("on_unhealthy", "shut")
 
 
 def test_a_refused_value_is_shown_short_and_without_credentials() -> None:

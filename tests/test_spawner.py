@@ -18,11 +18,12 @@ from kubespawner import spawner as kubespawner_module
 from traitlets.config import Config
 
 from detailedspawner import DetailedKubeSpawner
+from detailedspawner.composing import START_ID_ANNOTATION
 from detailedspawner.demo.api import make_app
 from detailedspawner.demo.store import Store
 from detailedspawner.ending import read_line
 from detailedspawner.following import kept_failure
-from detailedspawner.hub import START_ID_ANNOTATION, HubKubeSpawner
+from detailedspawner.hub import HubKubeSpawner
 from detailedspawner.hub.servers import FLAGS
 from detailedspawner.probe import close_session
 from detailedspawner.spawner import NOWHERE

@@ -13,9 +13,8 @@ from ..pages import static_path
 from ..repositories import health
 from .hubhandlers import ProgressAPIHandler, SpawnHandler, UserAPIHandler, UserServerAPIHandler
 from .rest import (
-    DefaultServerLogAPIHandler,
     HealthAPIHandler,
-    NamedServerLogAPIHandler,
+    LogAPIHandler,
     NamespaceListAPIHandler,
     OpenAPIHandler,
     ProfileListAPIHandler,
@@ -29,11 +28,12 @@ API = r"/api/detailedspawner"
 
 def extra_handlers() -> list[Any]:
     """Return what goes into `JupyterHub.extra_handlers`; paths get the Hub's prefix."""
+    named = r"/users/(?P<user_name>[^/]+)"
     served = [
         (API + r"/users/([^/]+)/server/status", ServerStatusAPIHandler),
         (API + r"/users/([^/]+)/servers/([^/]*)/status", ServerStatusAPIHandler),
-        (API + r"/users/([^/]+)/server/logs/([^/]+)", DefaultServerLogAPIHandler),
-        (API + r"/users/([^/]+)/servers/([^/]*)/logs/([^/]+)", NamedServerLogAPIHandler),
+        (API + rf"{named}/server/logs/(?P<container>[^/]+)", LogAPIHandler),
+        (API + rf"{named}/servers/(?P<server_name>[^/]*)/logs/(?P<container>[^/]+)", LogAPIHandler),
         (API + r"/users/([^/]+)/servers", UserServersAPIHandler),
         (API + r"/servers", ServerListAPIHandler),
         (API + r"/profiles", ProfileListAPIHandler),

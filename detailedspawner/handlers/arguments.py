@@ -40,7 +40,7 @@ class ArgumentsAPIHandler(APIHandler):  # type: ignore[misc]  # jupyterhub has n
     async def prepare(self) -> None:
         """Refuse names that no database takes, before anything is looked up."""
         await super().prepare()
-        if any("\0" in part for part in self.path_args if part):
+        if any("\0" in part for part in (*self.path_args, *self.path_kwargs.values()) if part):
             raise missing()
 
     def check_arguments(self, *known: str, several: Collection[str] = ()) -> None:

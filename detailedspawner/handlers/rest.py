@@ -72,7 +72,8 @@ class ServerStatusAPIHandler(ArgumentsAPIHandler):
 class LogAPIHandler(ArgumentsAPIHandler):
     """The end of the log of one container."""
 
-    async def answer(self, user_name: str, server_name: str, container: str) -> None:
+    @needs_scope("read:servers")  # type: ignore[untyped-decorator]
+    async def get(self, user_name: str, container: str, server_name: str = "") -> None:
         """Write the end of a container's log; 403 or 404 where it is not to be seen."""
         self.check_arguments()
         user: Any = self.find_user(user_name)
@@ -93,24 +94,6 @@ class LogAPIHandler(ArgumentsAPIHandler):
             raise web.HTTPError(503, str(error)) from error
         secrets = (*spawner.user_secrets(), *pod_secrets(pod))
         self.finish(json.dumps(ContainerLog(container, shown_log(raw, secrets)).to_dict()))
-
-
-class DefaultServerLogAPIHandler(LogAPIHandler):
-    """The logs of a user's default server."""
-
-    @needs_scope("read:servers")  # type: ignore[untyped-decorator]
-    async def get(self, user_name: str, container: str, server_name: str = "") -> None:
-        """Write the end of a container's log."""
-        await self.answer(user_name, server_name, container)
-
-
-class NamedServerLogAPIHandler(LogAPIHandler):
-    """The logs of a user's named servers."""
-
-    @needs_scope("read:servers")  # type: ignore[untyped-decorator]
-    async def get(self, user_name: str, server_name: str, container: str) -> None:
-        """Write the end of a container's log."""
-        await self.answer(user_name, server_name, container)
 
 
 SERVERS_SCOPE = "read:servers"

@@ -6,7 +6,7 @@ by `probe`.
 
 from __future__ import annotations
 
-from .settings import HealthSettings, check_setting, check_settings, server_path
+from .settings import HealthSettings, check_setting, server_path
 from .states import (
     QUICK_INTERVAL,
     QUICK_SECONDS,
@@ -34,7 +34,6 @@ __all__ = [
     "after",
     "begin",
     "check_setting",
-    "check_settings",
     "failure_message",
     "judge_pod_answer",
     "judge_proxy_answer",

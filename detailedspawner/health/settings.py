@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -46,16 +46,6 @@ class HealthSettings:
     def threshold_seconds(self) -> float | None:
         """Seconds of failed checks until unhealthy; None if it is a number of checks."""
         return _seconds(self.threshold) if isinstance(self.threshold, str) else None
-
-
-def check_settings(settings: HealthSettings) -> HealthSettings:
-    """Return the settings if each of them can be used.
-
-    Raises ValueError that names the trait and its value.
-    """
-    for item in fields(settings):
-        check_setting(item.name, getattr(settings, item.name))
-    return settings
 
 
 def check_setting(name: str, value: Any) -> None:

@@ -30,7 +30,7 @@ Each of them is named here with the reason why no public part will do, and
 
 from __future__ import annotations
 
-from .kubespawner import START_ID_ANNOTATION, HubKubeSpawner, no_answer, spawn_error, status_of
+from .kubespawner import HubKubeSpawner, no_answer, spawn_error, status_of
 from .servers import (
     COUNTS_MISTAKES,
     SERVERS,
@@ -51,7 +51,6 @@ from .servers import (
 __all__ = [
     "COUNTS_MISTAKES",
     "SERVERS",
-    "START_ID_ANNOTATION",
     "HubKubeSpawner",
     "NoticesHub",
     "forgive_failure",

@@ -69,8 +69,6 @@ def spawn_error(message: str, html_message: str, reason: str, *, users: bool) ->
     return made
 
 
-START_ID_ANNOTATION = "detailedspawner/start-id"
-
 # how KubeSpawner calls the container that runs the server
 KUBESPAWNERS_CONTAINER = "notebook"
 

@@ -88,33 +88,16 @@ def is_still(user: Any, name: str) -> bool:
     return bool(inspect(user.orm_user).persistent) and user.name == name
 
 
-def _user_changed(row: orm.User) -> None:
-    rows_notifier.notify(str(row.id))
+def _tell_of(model: Any, user_id: str) -> None:
+    def changed(row: Any) -> None:
+        rows_notifier.notify(str(getattr(row, user_id)))
+
+    event.listen(model, "after_delete", lambda _mapper, _connection, row: changed(row))
+    event.listen(model.name, "set", lambda row, *_: changed(row))
 
 
-def _server_changed(row: orm.Spawner) -> None:
-    rows_notifier.notify(str(row.user_id))
-
-
-@event.listens_for(orm.User, "after_delete")
-def _user_deleted(_mapper: Any, _connection: Any, row: orm.User) -> None:
-    _user_changed(row)
-
-
-@event.listens_for(orm.Spawner, "after_delete")
-def _server_deleted(_mapper: Any, _connection: Any, row: orm.Spawner) -> None:
-    _server_changed(row)
-
-
-@event.listens_for(orm.User.name, "set")
-def _user_renamed(row: orm.User, *_: Any) -> None:
-    _user_changed(row)
-
-
-@event.listens_for(orm.Spawner.name, "set")
-def _server_renamed(row: orm.Spawner, *_: Any) -> None:
-    _server_changed(row)
-
+_tell_of(orm.User, "id")
+_tell_of(orm.Spawner, "user_id")
 
 # who has one of them could read a server's logs elsewhere: in the server, or in its saved state
 LOG_SCOPES = ("access:servers", "admin:server_state")

@@ -88,7 +88,7 @@ def _waiting(
             text=reason,
             rank=facts.index,
             container=facts,
-            step=settings.kind_step("image") if facts.main else step,
+            step=_image_step(facts, settings),
             raw=text,
         )
     if reason in CRASH_REASONS:
@@ -124,6 +124,11 @@ def _waiting(
     )
 
 
+def _image_step(facts: ContainerFacts, settings: PodSettings) -> str:
+    # only the main container's image has a step of its own
+    return settings.kind_step("image") if facts.main else settings.container_step(facts.name)
+
+
 def _pull_text(facts: ContainerFacts, events: tuple[Event, ...], seen: Seen) -> str:
     """Return the text that names why the image was not pulled, from wherever it is."""
     text = facts.waiting_message
@@ -149,9 +154,7 @@ def _pull(facts: ContainerFacts, text: str, settings: PodSettings) -> Trouble:
         rank=facts.index,
         fields={"detail": transient_detail(text).rstrip(".")} if kind == "transient" else {},
         container=facts,
-        step=settings.kind_step("image")
-        if facts.main
-        else settings.container_step(facts.name, facts.main),
+        step=_image_step(facts, settings),
         raw=text,
         clock="pull",
     )
@@ -239,19 +242,12 @@ def _ended(facts: ContainerFacts, ended: Ending, settings: PodSettings) -> Troub
     if facts.will_restart:
         return crash
     helper = not facts.init and not facts.main and not ended.failed
-    return Trouble(
-        reason=crash.reason,
+    return replace(
+        crash,
         category="completed" if helper else "gone",
         text="helper.ended" if helper else crash.text,
-        rank=crash.rank,
-        fields=crash.fields,
-        container=facts,
-        step=crash.step,
-        raw=crash.raw,
-        exit_code=crash.exit_code,
-        log_tail=crash.log_tail,
-        out_of_memory=crash.out_of_memory,
-        completed=crash.completed,
+        cause=None,
+        counted=True,
     )
 
 

@@ -9,8 +9,6 @@ from ..models import ContainerKind, StepStatus
 from ..models.text import clean, readable_amount
 from .reading import Reader
 
-# Waiting for these is the normal course of things.
-PLAIN_WAITING = frozenset({"", "ContainerCreating", "PodInitializing", "RestartingAllContainers"})
 # Reasons that mean trouble although their names do not end like the others.
 TROUBLE_WAITING = frozenset(
     {

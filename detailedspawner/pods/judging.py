@@ -157,12 +157,12 @@ def judge(
     listed = read_events(reader, events, facts)
     settled = settle(facts, seen, now)
     facts = replace(settled.pod, containers=with_activity(settled.pod.containers, listed))
-    steps = build_steps(facts, listed, seen, now, settings)
+    steps, done_steps = build_steps(facts, listed, seen, now, settings)
     case = _Case(
         pod=facts,
         events=current(listed, facts),
         phases=claim_phases(reader, claims, facts),
-        step=current_step(steps.steps),
+        step=current_step(steps),
         seen=seen,
         settings=settings,
     )
@@ -175,7 +175,7 @@ def judge(
     found = [item for item in timing.timed if item.due or not item.trouble.quiet]
     told = tell(found, chosen, verdict, settings)
     fatal = told.problem if verdict is Verdict.FAILED else None
-    shown_steps = with_problems(steps.steps, told.shown, fatal, now)
+    shown_steps = with_problems(steps, told.shown, fatal, now)
     done = max(seen.progress, min(progress(shown_steps), PROGRESS_BEFORE_RUNNING))
     checks = [moment for moment in (timing.next_check, settled.until) if moment is not None]
     return PodView(
@@ -195,7 +195,7 @@ def judge(
             pod_seen=seen.pod_seen or facts.exists,
             first_seen={**timing.clocks, **settled.clocks},
             times={item.step: (item.started_at, item.finished_at) for item in shown_steps},
-            done=steps.done,
+            done=done_steps,
             pull_errors=pull_errors(facts, seen),
             last_pod=pod if facts.exists and isinstance(pod, dict) else seen.last_pod,
             progress=done,

@@ -166,19 +166,19 @@ def pod_secrets(pod: object) -> tuple[str, ...]:
     that they are secret. Never among them is what the pod shows anyway: its user, its
     images, the names of its parts and of what it refers to.
     """
-    spec = _mapping(_mapping(pod).get("spec"))
+    spec = mapping_of(mapping_of(pod).get("spec"))
     containers = [
-        *_mappings(spec.get("initContainers")),
-        *_mappings(spec.get("containers")),
+        *mappings_of(spec.get("initContainers")),
+        *mappings_of(spec.get("containers")),
     ]
     named = [pair for container in containers for pair in _named(container)]
     if not named:
         return ()
-    return secret_values(named, _public(_mapping(pod), spec, containers))
+    return secret_values(named, _public(mapping_of(pod), spec, containers))
 
 
 def _named(container: dict[str, Any]) -> Iterator[tuple[str, object]]:
-    for variable in _mappings(container.get("env")):
+    for variable in mappings_of(container.get("env")):
         name = variable.get("name")
         if isinstance(name, str) and name not in _PUBLIC_VARIABLES:
             yield name, variable.get("value")
@@ -196,33 +196,35 @@ def _named(container: dict[str, Any]) -> Iterator[tuple[str, object]]:
 def _public(
     pod: dict[str, Any], spec: dict[str, Any], containers: list[dict[str, Any]]
 ) -> Iterator[str]:
-    metadata = _mapping(pod.get("metadata"))
+    metadata = mapping_of(pod.get("metadata"))
     for key in ("labels", "annotations"):
-        yield from _strings(list(_mapping(metadata.get(key)).values()))
+        yield from _strings(list(mapping_of(metadata.get(key)).values()))
     yield from _strings([metadata.get(key) for key in ("name", "namespace", "uid")])
     yield from _strings([spec.get(key) for key in ("nodeName", "serviceAccountName")])
     for container in containers:
         yield from _strings([container.get("name"), container.get("image")])
-        for variable in _mappings(container.get("env")):
+        for variable in mappings_of(container.get("env")):
             if variable.get("name") in _PUBLIC_VARIABLES:
                 yield from _strings([variable.get("value")])
-            for source in _mapping(variable.get("valueFrom")).values():
-                yield from _strings([_mapping(source).get("name"), _mapping(source).get("key")])
-        for origin in _mappings(container.get("envFrom")):
+            for source in mapping_of(variable.get("valueFrom")).values():
+                yield from _strings([mapping_of(source).get("name"), mapping_of(source).get("key")])
+        for origin in mappings_of(container.get("envFrom")):
             for source in origin.values():
-                yield from _strings([_mapping(source).get("name")])
-    for volume in _mappings(spec.get("volumes")):
+                yield from _strings([mapping_of(source).get("name")])
+    for volume in mappings_of(spec.get("volumes")):
         yield from _strings([volume.get("name")])
         for source in volume.values():
             keys = ("name", "secretName", "claimName")
-            yield from _strings([_mapping(source).get(key) for key in keys])
+            yield from _strings([mapping_of(source).get(key) for key in keys])
 
 
-def _mapping(value: object) -> dict[str, Any]:
+def mapping_of(value: object) -> dict[str, Any]:
+    """Return a dict, empty for anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def _mappings(value: object) -> list[dict[str, Any]]:
+def mappings_of(value: object) -> list[dict[str, Any]]:
+    """Return the dicts of a list; none for anything else."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..models import ContainerKind, Step, StepKind, StepStatus
 from .container_rules import IMAGE_REASONS
@@ -190,15 +190,6 @@ def progress(steps: Iterable[Step]) -> int:
 Times = Mapping[str, tuple["float | None", "float | None"]]
 
 
-@dataclass(frozen=True, slots=True)
-class StepList:
-    """The steps of one moment, and what must be remembered of them."""
-
-    steps: tuple[Step, ...]
-    times: Times
-    done: frozenset[str]
-
-
 def with_activity(
     containers: tuple[ContainerFacts, ...], events: tuple[Event, ...]
 ) -> tuple[ContainerFacts, ...]:
@@ -224,8 +215,11 @@ def build_steps(
     seen: Seen,
     now: float,
     settings: PodSettings,
-) -> StepList:
-    """List all steps from the pod alone; problems are put in by `with_problems`."""
+) -> tuple[tuple[Step, ...], frozenset[str]]:
+    """List all steps from the pod alone, and the kinds of steps that are over.
+
+    Problems are put in by `with_problems`.
+    """
     steps: list[Step] = []
     done = set(seen.done)
     if pod.claims:
@@ -237,10 +231,7 @@ def build_steps(
     steps.extend(container_step(item, events, settings) for item in pod.containers if not item.main)
     if pod.main is not None:
         steps.append(session_step(pod, pod.main, events, settings))
-    merged = _merge(steps)
-    timed = tuple(_timed(step, seen.times, now) for step in merged)
-    times = {step.step: (step.started_at, step.finished_at) for step in timed}
-    return StepList(timed, times, frozenset(done))
+    return tuple(_timed(step, seen.times, now) for step in _merge(steps)), frozenset(done)
 
 
 def _merge(steps: list[Step]) -> list[Step]:

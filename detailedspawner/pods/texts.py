@@ -6,6 +6,7 @@ Fields in braces are filled with cleaned text; an unknown one becomes empty.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
@@ -308,14 +309,9 @@ _TEXTS = {
 TEXTS: Mapping[str, Text] = MappingProxyType(_TEXTS)
 
 
-class _Fields(dict[str, str]):
-    def __missing__(self, key: str) -> str:
-        return ""
-
-
 def _fill(template: str, fields: Mapping[str, str]) -> str | None:
     try:
-        filled = template.format_map(_Fields(fields))
+        filled = template.format_map(defaultdict(str, fields))
     except (ValueError, IndexError, AttributeError, TypeError, KeyError):
         # Only an overriding text can be malformed; the built-in one is then used.
         return None

@@ -8,11 +8,12 @@ import logging
 import socket
 import ssl
 from collections.abc import Awaitable, Mapping
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from ..health import Judgement, Kind
 from ..models.text import clean
+from ..tracking import Log
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _API_SERVICE = "proxy-api"
@@ -119,8 +120,6 @@ def _bracketed(host: str) -> str:
 
 
 T = TypeVar("T")
-# in quotes: an adapter takes no parameter at run time before Python 3.11
-Log: TypeAlias = "logging.Logger | logging.LoggerAdapter[Any]"
 
 # seconds; the Hub's proxy classes try for 30 by themselves
 REMOVAL_TIMEOUT = 10.0

@@ -25,8 +25,9 @@ from ..health import (
     to_model,
 )
 from ..models import Health, HealthStatus
+from ..tracking import Log
 from .asking import HubRoute, ask
-from .routes import Log, RouteTable, add_early_route, confirm_early_route, route_target
+from .routes import RouteTable, add_early_route, confirm_early_route, route_target
 
 Report = Callable[[Health], object]
 Ask = Callable[..., Awaitable[Outcome]]

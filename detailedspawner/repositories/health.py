@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 
 from .._version import __version__
 from ..gate import configured_access
 from ..hub import HubKubeSpawner
+from ..kubeapi import NO_ANSWER
 from ..models.status import Check, HubHealth, Watch
 from ..models.text import clean
 from ..pages import template_paths
@@ -128,7 +128,7 @@ async def _ask(client: Any) -> Check:
             "/version", "GET", auth_settings=["BearerToken"], _request_timeout=API_TIMEOUT,
             _preload_content=False,
         )  # fmt: skip
-    except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+    except NO_ANSWER as error:
         return Check(False, clean(f"The API server does not answer: {error!r}"))
     answer.close()
     if answer.status != 200:

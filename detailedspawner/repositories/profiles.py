@@ -180,7 +180,18 @@ def pod_metadata(entry: Entry) -> PodMetadata:
     return PodMetadata(labels=dict(label_pairs(entry.get("labels"))))
 
 
-def overridden(entry: Entry | None, name: str, otherwise: Any) -> Any:
+def configured_volumes(
+    entry: Entry | None, spawner_class: Any, config: Any, home_claim: str | None = None
+) -> Volumes:
+    """Return the volumes with a claim that pods of a profile have, or of none."""
+    volumes, mounts = (
+        _overridden(entry, trait, configured(spawner_class, config, trait))
+        for trait in ("volumes", "volume_mounts")
+    )
+    return claimed_volumes(volumes, mounts, home_claim)
+
+
+def _overridden(entry: Entry | None, name: str, otherwise: Any) -> Any:
     """Return a trait as a profile sets it."""
     override = (entry or {}).get("kubespawner_override") or {}
     value = override.get(name, otherwise)
@@ -196,11 +207,7 @@ def _redirect(value: Any) -> Redirect | None:
 
 def _home(entry: Entry, spawner: Any) -> str | None:
     # a running server's own values are those of the profile that it was started with
-    volumes, mounts = (
-        overridden(entry, trait, configured(type(spawner), spawner.config, trait))
-        for trait in ("volumes", "volume_mounts")
-    )
-    home = claimed_volumes(volumes, mounts).home
+    home = configured_volumes(entry, type(spawner), spawner.config).home
     return home.mount_path if home else None
 
 

@@ -39,10 +39,9 @@ from ..profilelists import (
 from ..profiling import ProfilesMixin, UserKey, configured, stop_time
 from ..spawner import DetailedKubeSpawner
 from .profiles import (
-    claimed_volumes,
+    configured_volumes,
     labels,
     message,
-    overridden,
     picture,
     pod_metadata,
     pod_volumes,
@@ -281,11 +280,7 @@ class Servers:
         pod = spawner.current_pod() if isinstance(spawner, DetailedKubeSpawner) else None
         if pod is not None:
             return pod_volumes(pod, spawner.main_container, claim)
-        volumes, mounts = (
-            overridden(chosen.entry, trait, configured(self._class, self._config, trait))
-            for trait in ("volumes", "volume_mounts")
-        )
-        return claimed_volumes(volumes, mounts, claim)
+        return configured_volumes(chosen.entry, self._class, self._config, claim)
 
     def _urls(self, row: Row) -> tuple[str, str]:
         """Return the server's URL and that of its progress, as the Hub's own user object has them.

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..composing import bare
 from ..following import kept_failure
 from ..hub import NoticesHub, is_still, rows_notifier, server_key
 from ..models import ServerState, ServerStatus
 from ..spawner import DetailedKubeSpawner
 
-STOPPED_MESSAGE = "The server is stopped."
 NEVER_STARTED_MESSAGE = "The server has not been started yet."
 
 # the Hub's word for what it is doing with a server
@@ -55,7 +55,7 @@ def spawner_status(spawner: Any, *, never: bool = False) -> ServerStatus:
 
 def row_status(state: Mapping[str, Any]) -> ServerStatus:
     """Return the status of a server that is only in the Hub's database, with this state."""
-    message = STOPPED_MESSAGE if state else NEVER_STARTED_MESSAGE
+    message = None if state else NEVER_STARTED_MESSAGE
     return kept_failure(state) or bare(ServerState.STOPPED, message)
 
 
@@ -69,24 +69,9 @@ def spawner_state(spawner: Any) -> ServerState:
 def _plain_status(spawner: Any) -> ServerStatus:
     """Say what the Hub knows of a server of another spawner class."""
     if spawner.ready:
-        return bare(ServerState.RUNNING, "The server is running.")
+        return bare(ServerState.RUNNING)
     state = PENDING_STATES.get(spawner.pending, ServerState.STOPPED)
     return bare(state, f"The server is {state.value}.")
-
-
-def bare(state: ServerState, message: str) -> ServerStatus:
-    """Return a status of which nothing but the state is known.
-
-    Its revision differs from state to state, so that a client can wait for another.
-    """
-    number = 0 if state is ServerState.STOPPED else list(ServerState).index(state) + 1
-    return ServerStatus(
-        start_id=None,
-        revision=f"0.{number}",
-        state=state,
-        progress=100 if state is ServerState.RUNNING else 0,
-        message=message,
-    )
 
 
 # states that a server stays in until somebody does something
