@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ UNLISTED = "--unlisted-choice"
 SHOWN = 60
 
 
-def what_is_wrong(options: Any, profiles: Sequence[Mapping[str, Any]]) -> str | None:
+def what_is_wrong(options: Any, profiles: Entries) -> str | None:
     """Return what is wrong with a user's options and what is valid; None if nothing is.
 
     `profiles` as KubeSpawner completes them: each with its slug, one the default.
@@ -32,19 +32,18 @@ def what_is_wrong(options: Any, profiles: Sequence[Mapping[str, Any]]) -> str | 
         return (
             f"`profile` must be text, not {_shown(slug)}. {_listed('profiles', _slugs(profiles))}"
         )
-    # as KubeSpawner does without one
-    chosen = [item for item in profiles if (item["slug"] == slug if slug else item.get("default"))]
-    if not chosen:
+    entry = entry_of(profiles, slug)
+    if entry is None:
         return f"There is no profile {_shown(slug)}. {_listed('profiles', _slugs(profiles))}"
-    for name, option in (chosen[0].get("profile_options") or {}).items():
+    for name, option in options_of(entry).items():
         wrong = _wrong_choice(str(name), option, options)
         if wrong:
             return wrong
     return None
 
 
-def _wrong_choice(name: str, option: Mapping[str, Any], options: Mapping[str, Any]) -> str | None:
-    choices = option.get("choices") or {}
+def _wrong_choice(name: str, option: Entry, options: Mapping[str, Any]) -> str | None:
+    choices = choices_of(option)
     free = option.get("unlisted_choice") or {}
     unlisted, choice = options.get(name + UNLISTED), options.get(name)
     valid = _listed("choices", choices)
@@ -69,7 +68,7 @@ def _wrong_choice(name: str, option: Mapping[str, Any], options: Mapping[str, An
     return None
 
 
-def _slugs(profiles: Iterable[Mapping[str, Any]]) -> list[str]:
+def _slugs(profiles: Entries) -> list[str]:
     return [str(profile["slug"]) for profile in profiles]
 
 

@@ -16,13 +16,7 @@ from .composing import START_ID_ANNOTATION, bare
 from .durations import Durations, Sample
 from .gate import readiness_probe
 from .health import server_path
-from .hub import (
-    HubKubeSpawner,
-    NoticesHub,
-    may_read_logs,
-    save_state,
-    spawn_failure,
-)
+from .hub import HubKubeSpawner, NoticesHub, may_read_logs, save_state, spawn_failure
 from .models import ServerState, ServerStatus
 from .models.redaction import option_values
 from .pods import PodSettings, Verdict, judge

@@ -17,7 +17,6 @@ from weakref import WeakKeyDictionary
 from jupyterhub.utils import make_ssl_context
 
 from .health import HealthSettings
-from .healthtraits import HealthTraits
 from .models import Health
 from .probe import (
     PATIENCE,
@@ -32,6 +31,7 @@ from .probe import (
 )
 from .profiling import configured
 from .tracking import Log
+from .traits import HealthTraits
 
 # seconds between two looks for the proxy while the Hub itself is starting
 STARTUP_INTERVAL = 1.0

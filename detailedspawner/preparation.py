@@ -19,8 +19,8 @@ from tornado import web
 
 from .models import StepStatus
 from .models.text import clean
-from .preparationentries import Preparation
 from .tracking import Log
+from .traits import Preparation
 
 # seconds that an interrupted step has to end, and when it is told so again
 GRACE = 0.09

@@ -16,9 +16,9 @@ from .following import DURATIONS_KEY, FAILED_KEY, STATE_KEY, FollowingSpawner, k
 from .hub import forgive_failure, no_answer, save_state, spawn_error
 from .models import StepStatus
 from .preparation import Preparing, Threads
-from .preparationentries import Preparation, check_preparations
 from .profiling import configured, unusable
 from .starting import Start
+from .traits import Preparation, check_preparations
 
 # one pool of threads for each Hub
 _threads: WeakKeyDictionary[asyncio.AbstractEventLoop, Threads] = WeakKeyDictionary()

@@ -14,10 +14,9 @@ from traitlets import Any as AnyTrait
 from traitlets import Dict, List, TraitError, Unicode, validate
 from traitlets.config import Config
 
-from .healthtraits import MOST_SECONDS, HealthTraits, Seconds
 from .pages import PageTraits
 from .pods import DEFAULT_GRACES, PodSettings, read_messages, read_rules
-from .preparationentries import PreparationTraits
+from .traits import MOST_SECONDS, HealthTraits, PreparationTraits, Seconds, wrong_value
 
 # the steps that stand for no container of their own
 OTHER_STEPS = ("preparation", "storage", "machine", "image", "session", "connection")
@@ -263,7 +262,4 @@ def _is_name(value: object) -> bool:
 
 
 def _wrong(trait: str, value: object, why: str) -> TraitError:
-    shown = repr(value)
-    if len(shown) > 200:
-        shown = shown[:200] + "…"
-    return TraitError(f"{trait}: {shown} is wrong: {why}")
+    return TraitError(wrong_value(trait, value, why))

@@ -17,7 +17,7 @@ from traitlets import TraitError
 
 from detailedspawner import preparation as module
 from detailedspawner.preparation import PreparationFailed, Preparing, Threads
-from detailedspawner.preparationentries import Preparation, check_preparations
+from detailedspawner.traits import Preparation, check_preparations
 
 LOG = logging.getLogger("test.preparation")
 

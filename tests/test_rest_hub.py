@@ -14,7 +14,7 @@ from detailedspawner import __version__
 from detailedspawner.hub import HubKubeSpawner
 from detailedspawner.models.status import HubHealth
 from detailedspawner.models.values import iso_time
-from detailedspawner.repositories import health
+from detailedspawner.repositories.status import NOT_YET
 
 from .resthub import RestHub, resthub, until
 
@@ -42,7 +42,7 @@ async def test_before_the_first_start_little_is_known(hub: RestHub) -> None:
         "version": __version__,
         "ok": True,
         "watches": [],
-        "api_server": {"ok": None, "message": health.NOT_YET},
+        "api_server": {"ok": None, "message": NOT_YET},
         "proxy_route": {
             "ok": None,
             "message": "Not asked: c.DetailedKubeSpawner.health_enabled is off.",

@@ -10,7 +10,7 @@ from jupyterhub.handlers import pages
 from jupyterhub.handlers.static import CacheControlStaticFilesHandler
 
 from ..pages import static_path
-from ..repositories import health
+from ..repositories import status
 from .hubhandlers import ProgressAPIHandler, SpawnHandler, UserAPIHandler, UserServerAPIHandler
 from .rest import (
     HealthAPIHandler,
@@ -83,4 +83,4 @@ def place_first(app: Any) -> bool:
 
 def undone_parts(app: Any) -> dict[str, str]:
     """Return the parts of `configure(c)` that an application does not have, and why not."""
-    return health.undone_parts(app, extra_handlers(), first_handlers())
+    return status.undone_parts(app, extra_handlers(), first_handlers())

@@ -19,11 +19,10 @@ from ..models import ServerState, ServerStatus
 from ..models.status import ContainerLog, shown_log
 from ..pods import pod_secrets, shown_logs
 from ..profilelists import Entries
-from ..repositories.health import hub_health
 from ..repositories.profiles import slugs, user_profiles
 from ..repositories.rows import count_by_profile, namespaces_in_use
 from ..repositories.servers import Filters, Servers
-from ..repositories.status import DONE, awaited_status
+from ..repositories.status import DONE, awaited_status, hub_health
 from .arguments import ArgumentsAPIHandler, missing, needs_some, refused
 
 # seconds; what is in between may not keep an idle connection much longer

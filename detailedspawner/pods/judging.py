@@ -26,7 +26,13 @@ from .pod_rules import (
 from .podfacts import PodFacts, read_pod
 from .presenting import message, tell, to_container
 from .reading import LATEST_TIME, Reader, pod_secrets
-from .scheduling import scheduling_trouble
+from .scheduling import (
+    claim_names,
+    claim_phases,
+    sandbox_trouble,
+    scheduling_trouble,
+    storage_troubles,
+)
 from .settings import PodSettings
 from .steps import (
     PROGRESS_BEFORE_RUNNING,
@@ -36,7 +42,6 @@ from .steps import (
     with_activity,
     with_problems,
 )
-from .storage import claim_names, claim_phases, sandbox_trouble, storage_troubles
 from .trouble import (
     RANK_PROBE,
     Clocks,

@@ -1,15 +1,18 @@
-"""Rules for finding a machine: what the scheduler and the autoscaler say."""
+"""Rules for a machine and for storage: what scheduler, autoscaler, volumes and sandbox say."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from .details import detail
-from .events import AUTOSCALER, Event, newest
+from .events import AUTOSCALER, SANDBOX, VOLUMES, Event, newest
 from .podfacts import PodFacts
+from .reading import Reader
 from .settings import PodSettings
-from .trouble import RANK_SCHEDULING, Severity, Trouble
+from .trouble import RANK_SANDBOX, RANK_SCHEDULING, RANK_STORAGE, Severity, Trouble
 
 # Most waits for a machine are over within this; a warning would only frighten.
 WARN_AFTER = 30.0
@@ -20,9 +23,7 @@ _AFTER_REFUSALS = re.compile(r",? preemption:|\.? no new claims to deallocate")
 _PART = re.compile(r"(\d{1,9}) (.{1,500})", re.DOTALL)
 _INSUFFICIENT = re.compile(r"Insufficient (\S{1,200})")
 _MISSING_CLAIM = re.compile(r'persistentvolumeclaim "([^"]{1,253})" not found', re.IGNORECASE)
-_DELETED_CLAIM = re.compile(
-    r'persistentvolumeclaim "([^"]{1,253})" is being deleted', re.IGNORECASE
-)
+_DELETED_CLAIM = re.compile(r'persistentvolumeclaim "([^"]{1,253})" is being deleted', re.I)
 
 _RESOURCES = {
     "cpu": "processor time (CPU)",
@@ -103,16 +104,8 @@ def scheduling_trouble(
     step = settings.kind_step("machine")
     if complaint and condition.reason == "SchedulingGated":
         gates = ", ".join(pod.scheduling_gates)
-        return Trouble(
-            reason="SchedulingGated",
-            category="schedule_scaling",
-            text="SchedulingGated",
-            rank=RANK_SCHEDULING,
-            fields={"gates": f" ({gates})" if gates else ""},
-            severity=Severity.INFO,
-            step=step,
-            raw=condition.message,
-        )
+        fields = {"gates": f" ({gates})" if gates else ""}
+        return _info("SchedulingGated", "SchedulingGated", condition.message, step, fields)
     scaling = newest(events, AUTOSCALER)
     if scaling is not None and scaling.reason == "TriggeredScaleUp":
         return _info("TriggeredScaleUp", "TriggeredScaleUp", scaling.message, step)
@@ -130,16 +123,11 @@ def scheduling_trouble(
     return _refused(pod, reason, message or (failed.message if failed else ""), scaling, settings)
 
 
-def _info(reason: str, text: str, raw: str, step: str) -> Trouble:
-    return Trouble(
-        reason=reason,
-        category="schedule_scaling",
-        text=text,
-        rank=RANK_SCHEDULING,
-        severity=Severity.INFO,
-        step=step,
-        raw=raw,
-    )
+def _info(
+    reason: str, text: str, raw: str, step: str, fields: Mapping[str, str] = MappingProxyType({})
+) -> Trouble:
+    category, severity = "schedule_scaling", Severity.INFO
+    return Trouble(reason, category, text, RANK_SCHEDULING, fields, severity, step=step, raw=raw)
 
 
 def _refused(
@@ -147,14 +135,13 @@ def _refused(
 ) -> Trouble:
     machines, refusals = parse_refusals(message)
     lead = leading(refusals)
-    missing, deleted = _MISSING_CLAIM.search(message), _DELETED_CLAIM.search(message)
     category = "schedule_full" if scaling is not None else "schedule_waiting"
     fields: dict[str, str] = {}
     key, storage = "Unschedulable", False
-    if missing:
+    if missing := _MISSING_CLAIM.search(message):
         category, key, storage = "schedule_hopeless", "Unschedulable.claim_missing", True
         fields["claim"] = f'"{missing[1]}"'
-    elif deleted:
+    elif deleted := _DELETED_CLAIM.search(message):
         category, key, storage = "schedule_hopeless", "Unschedulable.claim_deleted", True
         fields["claim"] = f'"{deleted[1]}"'
     elif "unbound immediate PersistentVolumeClaims" in message:
@@ -195,3 +182,119 @@ def resource_name(resource: str) -> str:
     if resource.lower().endswith("/gpu"):
         return f"graphics processor ({resource})"
     return _RESOURCES.get(resource, resource)
+
+
+_UNMOUNTED = re.compile(r"unmounted volumes=\[([^\]\s]{1,253})")
+_FOR_VOLUME = re.compile(r'for volume "([^"]{1,253})"')
+_MISSING = ("not found", "does not exist", "references non-existent", "type check failed")
+
+
+def claim_phases(reader: Reader, raw: object, pod: PodFacts) -> dict[str, str]:
+    """Return the phase of each of the pod's claims that is known."""
+    phases = {}
+    for item in reader.mappings(raw, "the claims"):
+        metadata = reader.mapping(item.get("metadata"), "claim.metadata")
+        name = reader.string(metadata.get("name"), "claim.name")
+        status = reader.mapping(item.get("status"), "claim.status")
+        if name in pod.claims:
+            phases[name] = reader.string(status.get("phase"), "claim.phase")
+    return phases
+
+
+def claim_names(reader: Reader, raw: object) -> frozenset[str]:
+    """Return the names of all the claims given."""
+    found = (
+        reader.string(reader.mapping(item.get("metadata"), "claim.metadata").get("name"), "name")
+        for item in reader.mappings(raw, "the claims")
+    )
+    return frozenset(name for name in found if name)
+
+
+def storage_troubles(
+    pod: PodFacts,
+    events: tuple[Event, ...],
+    phases: dict[str, str],
+    settings: PodSettings,
+    current_step: str | None,
+) -> list[Trouble]:
+    """Say what is wrong with claims and volumes; the most telling one first."""
+    step = settings.kind_step("storage") if pod.claims else current_step
+    found = []
+    for claim, phase in phases.items():
+        if phase == "Lost":
+            fields = {"claim": f'"{claim}"'}
+            lost = Trouble("ClaimLost", "spec", "claim.Lost", RANK_STORAGE, fields, step=step)
+            found.append(lost)
+    for event in events:
+        if event.reason == "ProvisioningFailed" and phases.get(event.claim) != "Bound":
+            fields = {"claim": f'"{event.claim}"' if event.claim else ""}
+            found.append(_of_event(event, "provisioning", event.reason, fields, step))
+    volumes = [event for event in events if event.reason in VOLUMES and event.warning]
+    name = _volume_name(volumes)
+    for event in volumes:
+        category, key = "volume_attach", event.reason
+        if event.reason == "FailedAttachVolume":
+            if "Multi-Attach" in event.message:
+                key = "FailedAttachVolume.multi"
+        elif any(mark in event.message for mark in _MISSING):
+            category, key = "volume_mount", "FailedMount.missing"
+        else:
+            key = "FailedMount"
+        volume = name if category == "volume_attach" else _volume_name([event]) or name
+        fields = {"volume": f'"{volume}"' if volume else ""}
+        found.append(_of_event(event, category, key, fields, step))
+    # A cause that names something beats a later "timed out waiting"; sorted() is stable.
+    found.reverse()
+    return sorted(found, key=_vagueness)
+
+
+def _of_event(
+    event: Event,
+    category: str,
+    text: str,
+    fields: Mapping[str, str],
+    step: str | None,
+    rank: int = RANK_STORAGE,
+) -> Trouble:
+    reason, raw = event.reason, event.message
+    return Trouble(reason, category, text, rank, fields, step=step, raw=raw, count=event.count)
+
+
+def _vagueness(trouble: Trouble) -> int:
+    order = ("claim.Lost", "FailedMount.missing", "ProvisioningFailed", "FailedAttachVolume.multi")
+    if trouble.text in order:
+        return order.index(trouble.text)
+    vague = "timed out" in trouble.raw or "timeout expired" in trouble.raw
+    return len(order) + (2 if vague and trouble.reason == "FailedMount" else 1)
+
+
+def _volume_name(events: Iterable[Event]) -> str:
+    """Return the name that the pod gives the first volume in trouble, else the cluster's."""
+    texts = [event.message for event in events]
+    for pattern in (_UNMOUNTED, _FOR_VOLUME):
+        for text in texts:
+            found = pattern.search(text)
+            if found:
+                return found[1]
+    return ""
+
+
+def sandbox_trouble(events: tuple[Event, ...], step: str | None) -> Trouble | None:
+    """Say that the machine cannot prepare network or devices."""
+    event = newest((item for item in events if item.warning), SANDBOX)
+    if event is None:
+        return None
+    device = event.reason == "FailedPrepareDynamicResources"
+    text = event.reason if device else "FailedCreatePodSandBox"
+    fields = {"detail": detail(event.message)}
+    return _of_event(event, "sandbox", text, fields, step, RANK_SANDBOX)
+
+
+def storage_note(events: Iterable[Event]) -> str | None:
+    """Say what is going on with the storage while nothing is wrong."""
+    for event in reversed(list(events)):
+        if event.reason in ("ExternalProvisioning", "Provisioning", "WaitForFirstConsumer") or (
+            event.reason == "FailedScheduling" and "olume binding" in event.message
+        ):
+            return "The storage is being created."
+    return None

@@ -10,12 +10,11 @@ from .container_rules import IMAGE_REASONS
 from .containers import ContainerFacts
 from .events import ACTIVITY, Event, newest
 from .podfacts import PodFacts
+from .scheduling import storage_note
 from .settings import PodSettings
-from .storage import storage_note
 from .trouble import Problem, Seen
 
-WAITING, EXECUTING = StepStatus.WAITING, StepStatus.EXECUTING
-READY, FAILED = StepStatus.READY, StepStatus.FAILED
+WAITING, EXECUTING, READY, FAILED = StepStatus
 
 # How much of the time of a start each kind of step usually takes.
 _WEIGHTS = {

@@ -45,6 +45,7 @@ from .profiles import (
     picture,
     pod_metadata,
     pod_volumes,
+    slugs,
     unknown_volumes,
 )
 from .rows import Row, Wanted, find_rows
@@ -63,8 +64,7 @@ class Catalog:
     @property
     def default(self) -> str | None:
         """The slug of the profile that is started where none was chosen, if all have the same."""
-        entries = self._shared or ()
-        return next((entry["slug"] for entry in entries if entry.get("default")), None)
+        return slugs(self._shared or ())[1]
 
     def entries(self, user_key: UserKey, spawner: Any) -> Entries | None:
         """Return the profiles of a user; None where a function that was not called knows them."""
@@ -87,12 +87,6 @@ class Chosen:
         """The entry of the chosen profile, if there is one."""
         profile = self._selection.profile
         return profile.entry if profile else None
-
-    @property
-    def id(self) -> str | None:
-        """The slug of the chosen profile."""
-        profile = self._selection.profile
-        return profile.id if profile else None
 
     @property
     def profile_missing(self) -> bool:

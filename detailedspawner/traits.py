@@ -1,16 +1,23 @@
-"""The traits of the check that a server answers before its user is sent to it."""
+"""The traits of the health check and of what is done before a server's pod is made.
+
+Each value is checked where it is set, and what is wrong with one is said with its name.
+"""
 
 from __future__ import annotations
 
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from traitlets import Any as AnyTrait
-from traitlets import Bool, Enum, Float, Int, TraitError, Unicode, Union, validate
+from traitlets import Bool, Enum, Float, Int, List, TraitError, Unicode, Union, validate
 from traitlets.config import Configurable
 
 from .health import HealthSettings, check_setting
 
-NAMES = {
+HEALTH_NAMES = {
     "health_enabled": "enabled",
     "health_path": "path",
     "health_interval": "interval",
@@ -147,7 +154,7 @@ class HealthTraits(Configurable):
         """,
     )
 
-    @validate(*NAMES)
+    @validate(*HEALTH_NAMES)
     def _check_health_trait(self, proposal: Any) -> Any:
         value = proposal["value"]
         _check(proposal["trait"].name, value)
@@ -159,8 +166,8 @@ class HealthTraits(Configurable):
         Raises TraitError for a value that came in past validation, as a profile's
         merged list does.
         """
-        values = {short: getattr(self, name) for name, short in NAMES.items()}
-        for name, short in NAMES.items():
+        values = {short: getattr(self, name) for name, short in HEALTH_NAMES.items()}
+        for name, short in HEALTH_NAMES.items():
             _check(name, values[short])
         if values["statuses"] is not None:
             values["statuses"] = tuple(values["statuses"])
@@ -169,6 +176,121 @@ class HealthTraits(Configurable):
 
 def _check(name: str, value: Any) -> None:
     try:
-        check_setting(NAMES[name], value)
+        check_setting(HEALTH_NAMES[name], value)
     except ValueError as error:
         raise TraitError(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """One step before the pod; `timeout` is in seconds, None for no own limit."""
+
+    name: str
+    run: Callable[[Any], Any]
+    timeout: float | None = None
+    undo: Callable[[Any], Any] | None = None
+
+
+PREPARATION_KEYS = ("name", "run", "timeout", "undo")
+
+
+class WrongPreparation(ValueError, TraitError):
+    """An entry of the trait `preparations` that cannot be used."""
+
+
+def check_preparations(value: Any) -> list[Preparation]:
+    """Return the entries of the trait `preparations` in their order.
+
+    Raises WrongPreparation, a ValueError and TraitError, that names the entry.
+    """
+    if not isinstance(value, (list, tuple)):
+        raise _wrong(value, "it must be a list")
+    found: list[Preparation] = []
+    for entry in value:
+        checked = entry if isinstance(entry, Preparation) else _checked(entry)
+        if any(checked.name == other.name for other in found):
+            raise _wrong(entry, f"there are two with the name {checked.name!r}")
+        found.append(checked)
+    return found
+
+
+def _checked(entry: Any) -> Preparation:
+    if not isinstance(entry, dict):
+        raise _wrong(entry, "each must be a dict")
+    for key in entry:
+        if key not in PREPARATION_KEYS:
+            raise _wrong(entry, f"{key!r} is not known, the keys are {', '.join(PREPARATION_KEYS)}")
+    name, timeout = entry.get("name"), entry.get("timeout")
+    if not isinstance(name, str) or not name.strip():
+        raise _wrong(entry, "each needs a `name`, a text that is not empty")
+    if not _takes_a_spawner(entry.get("run")):
+        raise _wrong(entry, "`run` must be a function that takes the spawner")
+    if entry.get("undo") is not None and not _takes_a_spawner(entry["undo"]):
+        raise _wrong(entry, "`undo` must be a function that takes the spawner")
+    if timeout is not None:
+        number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
+        if not (number and math.isfinite(timeout) and timeout > 0):
+            raise _wrong(entry, "`timeout` must be seconds above 0, or None")
+    return Preparation(name.strip(), entry["run"], timeout, entry.get("undo"))
+
+
+def _takes_a_spawner(function: Any) -> bool:
+    # to call a generator does nothing of what it says
+    generates = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+    if not callable(function) or generates:
+        return False
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        return False
+    except ValueError:
+        pass  # some functions written in C do not tell
+    return True
+
+
+def _wrong(entry: Any, why: str) -> WrongPreparation:
+    return WrongPreparation(wrong_value("preparations", entry, why))
+
+
+def wrong_value(trait: str, value: object, why: str) -> str:
+    """Say which value of a trait is wrong, and why."""
+    shown = repr(value)
+    if len(shown) > 200:
+        shown = shown[:200] + "…"
+    return f"{trait}: {shown} is wrong: {why}"
+
+
+class PreparationTraits(Configurable):
+    """What an admin has done for each server, as steps that users see."""
+
+    preparations: Any = List(
+        config=True,
+        help="""
+        List what is to be done before the pod is made, each a step that users see.
+
+        Each is a dict of `name`, `run`, and if wanted `timeout` in seconds and `undo`.
+        `run(spawner)` is called for each start, in order: an async function on the loop
+        of the Hub, a plain one in a thread, where it may look at `spawner.cancelled`, a
+        threading.Event. What it sets on the spawner is what the pod gets.
+        `undo(spawner)` is called when the start fails or is cancelled after `run` began.
+        """,
+    )
+    preparation_workers = Int(
+        20,
+        config=True,
+        help="""
+        Set how many preparations may run in threads at once, of all servers together.
+        """,
+    )
+
+    @validate("preparations")
+    def _check_preparations(self, proposal: Any) -> Any:
+        check_preparations(proposal["value"])
+        return proposal["value"]
+
+    @validate("preparation_workers")
+    def _check_preparation_workers(self, proposal: Any) -> int:
+        workers: int = proposal["value"]
+        if isinstance(workers, bool) or workers < 1:
+            raise TraitError(f"preparation_workers: {workers!r} is wrong: it must be from 1 on")
+        return workers
