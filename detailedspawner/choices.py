@@ -14,6 +14,8 @@ from .profilelists import Entries, Entry, by_slug, choices_of, default_choice, e
 UNLISTED = "--unlisted-choice"
 SHOWN = 60
 
+PROFILE = "profile"
+
 
 def what_is_wrong(options: Any, profiles: Entries) -> str | None:
     """Return what is wrong with a user's options and what is valid; None if nothing is.
@@ -79,9 +81,6 @@ def _listed(what: str, names: Iterable[Any]) -> str:
 
 def _shown(value: Any) -> str:
     return clean(repr(value), SHOWN)
-
-
-PROFILE = "profile"
 
 
 @dataclass(frozen=True, slots=True)

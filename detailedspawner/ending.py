@@ -29,6 +29,13 @@ NAME_LENGTH = 255
 TEXT_LENGTH = 500
 MOST_STEPS = 100
 
+# outcomes of asking that are the proxy's or the network's, not the server's
+PROXY_OUTCOMES = frozenset(
+    {"hub_answered", "proxy_answered", "route_missing", "proxy_unreachable", "unreachable", "tls"}
+)
+# what takes too long here is what the user or the profile chose to run
+USERS_STEPS = frozenset({StepKind.IMAGE, StepKind.INIT, StepKind.SIDECAR, StepKind.SESSION})
+
 
 class Outcome(str, Enum):
     """How a start ended."""
@@ -120,14 +127,6 @@ def _seconds(begun: float | None, ended: float | None) -> float | None:
     if begun is None or ended is None:
         return None
     return round(max(0.0, ended - begun), 3)
-
-
-# outcomes of asking that are the proxy's or the network's, not the server's
-PROXY_OUTCOMES = frozenset(
-    {"hub_answered", "proxy_answered", "route_missing", "proxy_unreachable", "unreachable", "tls"}
-)
-# what takes too long here is what the user or the profile chose to run
-USERS_STEPS = frozenset({StepKind.IMAGE, StepKind.INIT, StepKind.SIDECAR, StepKind.SESSION})
 
 
 class Unhealthy(Exception):

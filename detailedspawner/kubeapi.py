@@ -26,6 +26,19 @@ NO_ANSWER = (asyncio.TimeoutError, aiohttp.ClientError, OSError)
 # of an answer that refuses something, only its message is wanted
 LONGEST_REFUSAL = 65536
 
+# seconds between two looks at the claims of one start
+CLAIMS_INTERVAL = 10.0
+UNREADABLE = (ApiException, *NO_ANSWER)
+_CLAIM_TIMEOUT = 5.0
+
+Documents = list[dict[str, Any]]
+
+# more than this of so many lines is not meant to be read
+MOST_LOG_BYTES = 262_144
+_LOG_TIMEOUT = 10.0
+# Kubernetes' answers while a container has not begun, and once its pod is gone
+_NOTHING_YET = (400, 404)
+
 
 @dataclass(frozen=True, slots=True)
 class Outage:
@@ -72,14 +85,6 @@ def _message(error: ApiException) -> str:
         return str(error.reason)
 
 
-# seconds between two looks at the claims of one start
-CLAIMS_INTERVAL = 10.0
-UNREADABLE = (ApiException, *NO_ANSWER)
-_CLAIM_TIMEOUT = 5.0
-
-Documents = list[dict[str, Any]]
-
-
 def claim_names(pod: Mapping[str, Any]) -> list[str]:
     """Return the names of the claims that a pod's volumes refer to."""
     volumes = mappings_of(mapping_of(pod.get("spec")).get("volumes"))
@@ -123,13 +128,6 @@ async def _get(method: Any, *args: str, **kwargs: str) -> dict[str, Any] | None:
         raise ApiException(status=answer.status, reason=answer.reason)
     document = json.loads(body)
     return document if isinstance(document, dict) else None
-
-
-# more than this of so many lines is not meant to be read
-MOST_LOG_BYTES = 262_144
-_LOG_TIMEOUT = 10.0
-# Kubernetes' answers while a container has not begun, and once its pod is gone
-_NOTHING_YET = (400, 404)
 
 
 class LogUnreadable(Exception):

@@ -20,6 +20,9 @@ _CANDIDATES = (_PACKAGE / "templates", _PACKAGE.parent / "templates")
 # The page that every installation must have: its presence tells our folder from another one.
 _LANDMARK = "spawn_pending.html"
 
+TEXTS_TEMPLATE = "detailedspawner/_texts.html"
+LONGEST_LINK = 2000
+
 
 def template_paths() -> list[str]:
     """Return the folders for `JupyterHub.template_paths`.
@@ -46,10 +49,6 @@ def _templates() -> Path:
         f"detailedspawner's page templates are missing: no {_LANDMARK} in {searched}. "
         "Reinstall the package."
     )
-
-
-TEXTS_TEMPLATE = "detailedspawner/_texts.html"
-LONGEST_LINK = 2000
 
 
 class PageTraits(Configurable):

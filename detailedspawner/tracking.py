@@ -23,6 +23,15 @@ Log: TypeAlias = "logging.Logger | logging.LoggerAdapter[Any]"
 
 _log = logging.getLogger(__name__)
 
+# a reader that fell behind further than this goes on at the oldest kept event
+KEPT_EVENTS = 500
+# events that are kept once the start is over
+KEPT_AFTERWARDS = 20
+# seconds in which readers that are behind can read the rest of it
+READERS_TIME = 60.0
+
+Event = dict[str, Any]
+
 
 class Notifier:
     """Tells those who follow a pod, by its "namespace/name", that something changed."""
@@ -50,17 +59,6 @@ class Notifier:
             except Exception:
                 # one pod's trouble must not break off the watch of all
                 _log.exception("Telling of a change of %s failed", key)
-
-
-# a reader that fell behind further than this goes on at the oldest kept event
-KEPT_EVENTS = 500
-# events that are kept once the start is over
-KEPT_AFTERWARDS = 20
-# seconds in which readers that are behind can read the rest of it
-READERS_TIME = 60.0
-
-
-Event = dict[str, Any]
 
 
 def to_event(status: ServerStatus, message: str, raw_event: dict[str, Any] | None = None) -> Event:

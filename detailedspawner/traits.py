@@ -33,6 +33,8 @@ HEALTH_NAMES = {
 # what is longer means never, and has a word of its own
 MOST_SECONDS = 1e9
 
+PREPARATION_KEYS = ("name", "run", "timeout", "undo")
+
 
 class Seconds(Float[Any, Any]):
     """A number of seconds; True is none."""
@@ -189,9 +191,6 @@ class Preparation:
     run: Callable[[Any], Any]
     timeout: float | None = None
     undo: Callable[[Any], Any] | None = None
-
-
-PREPARATION_KEYS = ("name", "run", "timeout", "undo")
 
 
 class WrongPreparation(ValueError, TraitError):

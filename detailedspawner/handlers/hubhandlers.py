@@ -23,6 +23,13 @@ from ..hub import may_read_logs
 from ..profiling import ProfilesMixin
 from .stopping import INTERRUPT_WAIT, Ending, QuickStart, until_startable
 
+# JupyterHub 6 tells starting from the other rights on a server
+START_SCOPE = "start:servers" if "start:servers" in scope_definitions else "servers"
+
+# the Hub's word for a start that was cancelled
+HUBS_CANCELLED = "Spawn cancelled"
+CANCELLED = "Start cancelled"
+
 
 class UserAPIHandler(HubUserAPIHandler):  # type: ignore[misc]  # no type hints
     """DELETE and all else of a user."""
@@ -48,10 +55,6 @@ class UserAPIHandler(HubUserAPIHandler):  # type: ignore[misc]  # no type hints
             )
         if any(spawner.active for spawner in user.spawners.values()):
             raise web.HTTPError(500, f"A server of {user.name} could not be stopped.")
-
-
-# JupyterHub 6 tells starting from the other rights on a server
-START_SCOPE = "start:servers" if "start:servers" in scope_definitions else "servers"
 
 
 class UserServerAPIHandler(QuickStart, HubUserServerAPIHandler):  # type: ignore[misc]  # no types
@@ -163,11 +166,6 @@ def _profiles_by_group(spawner: Any) -> bool:
         "profile_list" in (override.get("spawner_override") or {})
         for override in overrides.values()
     )
-
-
-# the Hub's word for a start that was cancelled
-HUBS_CANCELLED = "Spawn cancelled"
-CANCELLED = "Start cancelled"
 
 
 class ProgressAPIHandler(SpawnProgressAPIHandler):  # type: ignore[misc]  # no type hints

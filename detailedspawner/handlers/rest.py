@@ -28,6 +28,11 @@ from .arguments import ArgumentsAPIHandler, missing, needs_some, refused
 # seconds; what is in between may not keep an idle connection much longer
 LONGEST_WAIT = 30.0
 
+SERVERS_SCOPE = "read:servers"
+PAGING = ("offset", "limit")
+
+PROFILES_SCOPE = "read:users"
+
 
 class ServerStatusAPIHandler(ArgumentsAPIHandler):
     """The status of one server, in every state."""
@@ -43,7 +48,7 @@ class ServerStatusAPIHandler(ArgumentsAPIHandler):
         self.gone.set()
         super().on_connection_close()
 
-    @needs_scope("read:servers")  # type: ignore[untyped-decorator]
+    @needs_scope(SERVERS_SCOPE)  # type: ignore[untyped-decorator]
     async def get(self, user_name: str, server_name: str = "") -> None:
         """Write the status as JSON; 404 when there is no such user or server."""
         self.check_arguments("wait", "revision", "until")
@@ -71,7 +76,7 @@ class ServerStatusAPIHandler(ArgumentsAPIHandler):
 class LogAPIHandler(ArgumentsAPIHandler):
     """The end of the log of one container."""
 
-    @needs_scope("read:servers")  # type: ignore[untyped-decorator]
+    @needs_scope(SERVERS_SCOPE)  # type: ignore[untyped-decorator]
     async def get(self, user_name: str, container: str, server_name: str = "") -> None:
         """Write the end of a container's log; 403 or 404 where it is not to be seen."""
         self.check_arguments()
@@ -93,10 +98,6 @@ class LogAPIHandler(ArgumentsAPIHandler):
             raise web.HTTPError(503, str(error)) from error
         secrets = (*spawner.user_secrets(), *pod_secrets(pod))
         self.finish(json.dumps(ContainerLog(container, shown_log(raw, secrets)).to_dict()))
-
-
-SERVERS_SCOPE = "read:servers"
-PAGING = ("offset", "limit")
 
 
 class ServerListAPIHandler(ArgumentsAPIHandler):
@@ -142,9 +143,6 @@ class UserServersAPIHandler(ServerListAPIHandler):
         await self.write_page([owner], empty=whole)
 
 
-PROFILES_SCOPE = "read:users"
-
-
 class ProfileListAPIHandler(ArgumentsAPIHandler):
     """The profiles as one user sees them."""
 
@@ -170,9 +168,9 @@ class ProfileListAPIHandler(ArgumentsAPIHandler):
             raise missing()
 
         def counts(entries: Entries) -> Mapping[str, int] | None:
-            if "read:servers" not in self.parsed_scopes:
+            if SERVERS_SCOPE not in self.parsed_scopes:
                 return None
-            scope = self.parsed_scopes["read:servers"]
+            scope = self.parsed_scopes[SERVERS_SCOPE]
             return count_by_profile(self.db, scope, *slugs(entries))
 
         try:

@@ -20,6 +20,13 @@ INTERRUPT_WAIT = 2.0
 
 _endings: weakref.WeakKeyDictionary[Any, Ending] = weakref.WeakKeyDictionary()
 
+# seconds from the request on in which a start that succeeds or fails is answered as such,
+# and how many of them it has at least where the Hub itself was slow
+QUICK = 0.2
+QUICK_AT_LEAST = 0.05
+# seconds that a new start waits for the end of the one before
+RESTART_WAIT = 10.0
+
 
 class Ending:
     """What ends one server: the cancel of its start, its stop and its removal.
@@ -129,14 +136,6 @@ async def until_stopped(user: Any, server_name: str, seconds: float) -> bool:
         if time.monotonic() > end:
             return False
         await asyncio.sleep(POLL)
-
-
-# seconds from the request on in which a start that succeeds or fails is answered as such,
-# and how many of them it has at least where the Hub itself was slow
-QUICK = 0.2
-QUICK_AT_LEAST = 0.05
-# seconds that a new start waits for the end of the one before
-RESTART_WAIT = 10.0
 
 
 class QuickStart:

@@ -10,6 +10,10 @@ from urllib.parse import unquote, urlsplit
 from ..models import Health, HealthCheck, HealthStatus
 from .settings import HealthSettings
 
+# seconds from the start of the main container, and between the looks in that time
+QUICK_SECONDS = 10.0
+QUICK_INTERVAL = 0.1
+
 
 class Kind(str, Enum):
     """In one word, what became of a request."""
@@ -143,10 +147,6 @@ def _answered(who: str, status: int, path: str) -> str:
     at = f" at {path}" if path else ""
     return f"{who} answered {status}{at}"
 
-
-# seconds from the start of the main container, and between the looks in that time
-QUICK_SECONDS = 10.0
-QUICK_INTERVAL = 0.1
 
 _HINTS = {
     Kind.REFUSED: (

@@ -24,6 +24,11 @@ from ..watch import (
     event_time,
 )
 
+# how KubeSpawner calls the container that runs the server
+KUBESPAWNERS_CONTAINER = "notebook"
+
+FOLLOWING = {"pods": FollowingPodReflector, "events": FollowingEventReflector}
+
 
 def status_of(error: ApiException) -> dict[str, Any]:
     """Return the v1 Status that an API error carries, or one made of its code."""
@@ -67,12 +72,6 @@ def spawn_error(message: str, html_message: str, reason: str, *, users: bool) ->
     error.jupyterhub_html_message = html_message
     made: Exception = error
     return made
-
-
-# how KubeSpawner calls the container that runs the server
-KUBESPAWNERS_CONTAINER = "notebook"
-
-FOLLOWING = {"pods": FollowingPodReflector, "events": FollowingEventReflector}
 
 
 class HubKubeSpawner(KubeSpawner):  # type: ignore[misc]  # kubespawner has no type hints

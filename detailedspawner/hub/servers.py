@@ -38,13 +38,22 @@ SERVERS = table(
     column("last_activity", DateTime),
 ).c
 
+FLAGS = ("_spawn_pending", "_stop_pending", "_check_pending", "_rename_pending")
+
+# told with the id of a user, as text
+rows_notifier = Notifier()
+
+# who has one of them could read a server's logs elsewhere: in the server, or in its saved state
+LOG_SCOPES = ("access:servers", "admin:server_state")
+
+# JupyterHub 6 tells a user's mistake from a failure of its own; 5 counts both
+COUNTS_MISTAKES = not hasattr(jupyterhub_spawner, "SpawnException")
+_forgiven: weakref.WeakSet[asyncio.Future[Any]] = weakref.WeakSet()
+
 
 def written(*keys: str) -> str:
     """Return how the text of a JSON object in the table has a key, and nested ones at its start."""
     return ": {".join(json.dumps(key) for key in keys) + ": "
-
-
-FLAGS = ("_spawn_pending", "_stop_pending", "_check_pending", "_rename_pending")
 
 
 def server_key(user_name: str, server_name: str) -> str:
@@ -79,10 +88,6 @@ class NoticesHub:
     _rename_pending = _noticed("_rename_pending")
 
 
-# told with the id of a user, as text
-rows_notifier = Notifier()
-
-
 def is_still(user: Any, name: str) -> bool:
     """Return whether the Hub's object for a user stands for the one of this name."""
     return bool(inspect(user.orm_user).persistent) and user.name == name
@@ -98,9 +103,6 @@ def _tell_of(model: Any, user_id: str) -> None:
 
 _tell_of(orm.User, "id")
 _tell_of(orm.Spawner, "user_id")
-
-# who has one of them could read a server's logs elsewhere: in the server, or in its saved state
-LOG_SCOPES = ("access:servers", "admin:server_state")
 
 
 def may_read_logs(scopes: Any, db: Any, user_name: str, server_name: str) -> bool:
@@ -144,11 +146,6 @@ async def remove_server(user: Any, spawner: Any) -> None:
     user.db.delete(spawner.orm_spawner)
     user.spawners.pop(spawner.name, None)
     user.db.commit()
-
-
-# JupyterHub 6 tells a user's mistake from a failure of its own; 5 counts both
-COUNTS_MISTAKES = not hasattr(jupyterhub_spawner, "SpawnException")
-_forgiven: weakref.WeakSet[asyncio.Future[Any]] = weakref.WeakSet()
 
 
 class _ToldMistakes(logging.Filter):

@@ -12,6 +12,11 @@ from enum import Enum
 from .status import ServerState
 from .values import Value
 
+# what stands for what no longer exists
+UNKNOWN_HOME_MOUNT_PATH = "__UNKNOWN_HOME_MOUNT_PATH__"
+UNKNOWN_IMAGE_CONFIG = "__UNKNOWN_IMAGE_CONFIG__"
+UNKNOWN_POD_CONFIG = "__UNKNOWN_POD_CONFIG__"
+
 
 class MessageLevel(str, Enum):
     """How urgent the message of a redirect is."""
@@ -128,12 +133,6 @@ class Namespace(Value):
     name: str
     servers_count: int
     active_count: int
-
-
-# what stands for what no longer exists
-UNKNOWN_HOME_MOUNT_PATH = "__UNKNOWN_HOME_MOUNT_PATH__"
-UNKNOWN_IMAGE_CONFIG = "__UNKNOWN_IMAGE_CONFIG__"
-UNKNOWN_POD_CONFIG = "__UNKNOWN_POD_CONFIG__"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,9 @@ from .redaction import LONGEST_TEXT, redact
 from .text import last_lines, printable
 from .values import Value
 
+# of the end of a log
+SHOWN_LINES = 200
+
 
 class ServerState(str, Enum):
     """What a server is doing, in the word that clients decide on."""
@@ -188,10 +191,6 @@ class HubHealth(Value):
     templates: Check
     handlers: Check
     spawner_class: Check
-
-
-# of the end of a log
-SHOWN_LINES = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,27 @@ _MISSING = re.compile(
 
 Fields = dict[str, str]
 
+_CODES = {
+    "BadRequest": 400,
+    "Unauthorized": 401,
+    "Forbidden": 403,
+    "NotFound": 404,
+    "AlreadyExists": 409,
+    "Conflict": 409,
+    "Invalid": 422,
+    "TooManyRequests": 429,
+    "InternalError": 500,
+    "ServiceUnavailable": 503,
+    "Timeout": 504,
+    "ServerTimeout": 504,
+}
+_REASONS = {code: reason for reason, code in reversed(list(_CODES.items()))}
+# The same request gets the same answer again.
+_FINAL = frozenset({400, 401, 403, 404, 405, 413, 415, 422})
+
+_OBJECT = re.compile(r'(\w{1,60}) "([^"]{1,253})" (?:is forbidden|is invalid|already exists|not)')
+_FIELD = re.compile(r"spec\.(initContainers|containers)\[(\d{1,4})\]")
+
 
 def refusal(code: int, reason: str, message: str, claim: bool, final: bool) -> tuple[str, Fields]:
     """Return the key of the text for a refusal, and its fields.
@@ -145,28 +166,6 @@ def causes_detail(causes: list[tuple[str, str]]) -> str:
     said = list(dict.fromkeys(part for part in said if part))
     more = len(said) - _MOST_LISTED
     return "; ".join(said[:_MOST_LISTED]) + (f"; and {more} more" if more > 0 else "")
-
-
-_CODES = {
-    "BadRequest": 400,
-    "Unauthorized": 401,
-    "Forbidden": 403,
-    "NotFound": 404,
-    "AlreadyExists": 409,
-    "Conflict": 409,
-    "Invalid": 422,
-    "TooManyRequests": 429,
-    "InternalError": 500,
-    "ServiceUnavailable": 503,
-    "Timeout": 504,
-    "ServerTimeout": 504,
-}
-_REASONS = {code: reason for reason, code in reversed(list(_CODES.items()))}
-# The same request gets the same answer again.
-_FINAL = frozenset({400, 401, 403, 404, 405, 413, 415, 422})
-
-_OBJECT = re.compile(r'(\w{1,60}) "([^"]{1,253})" (?:is forbidden|is invalid|already exists|not)')
-_FIELD = re.compile(r"spec\.(initContainers|containers)\[(\d{1,4})\]")
 
 
 def creation_trouble(

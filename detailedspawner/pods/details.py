@@ -30,19 +30,6 @@ EXIT_CODES: Mapping[int, str] = MappingProxyType(
     }
 )
 
-
-def exit_meaning(code: int) -> str:
-    """Say in words what an exit code means, "" where it means nothing in particular."""
-    if code in EXIT_CODES:
-        return EXIT_CODES[code]
-    return f"ended by signal {code - 128}" if 128 < code <= 192 else ""
-
-
-def times(number: int) -> str:
-    """Say how often something ended, up to what it ended with."""
-    return {1: "once, with", 2: "twice, last with"}.get(number, f"{number} times, last with")
-
-
 DETAIL_LENGTH = 200
 
 _RPC = re.compile(r"rpc error: code = \w+(?: desc =)? ?")
@@ -94,6 +81,18 @@ _EXEC = (
     ),
     ("denied", re.compile(r"permission denied", re.IGNORECASE)),
 )
+
+
+def exit_meaning(code: int) -> str:
+    """Say in words what an exit code means, "" where it means nothing in particular."""
+    if code in EXIT_CODES:
+        return EXIT_CODES[code]
+    return f"ended by signal {code - 128}" if 128 < code <= 192 else ""
+
+
+def times(number: int) -> str:
+    """Say how often something ended, up to what it ended with."""
+    return {1: "once, with", 2: "twice, last with"}.get(number, f"{number} times, last with")
 
 
 def _clauses(text: str) -> list[str]:

@@ -30,6 +30,36 @@ _PATIENT = frozenset(
     }
 )
 
+_PARTS = ("message", "hint", "help_url")
+# Reasons of Kubernetes that the table of texts does not have as a key.
+_REASONS = frozenset(
+    {
+        *("ErrImagePull", "ImagePullBackOff", "ErrImagePullBackOff", "ImageInspectError"),
+        *("RunContainerError", "StartError", "CrashLoopBackOff", "Error", "Completed"),
+        *("Preempting", "Preempted", "PreemptionByScheduler", "NodeAffinity", "NodePorts"),
+        *("UnexpectedAdmissionError", "OutOfcpu", "OutOfmemory", "OutOfpods", "Terminated"),
+        *("NodeShutdown", "PodDeleted", "ClaimLost", "SchedulerError", "EvictionByEvictionAPI"),
+        *("Forbidden", "Invalid", "NotFound", "AlreadyExists", "BadRequest", "Unauthorized"),
+        *("NoAnswer", "CreateFailed", "Conflict", "TooManyRequests", "InternalError"),
+        *("ServiceUnavailable", "Timeout", "ServerTimeout", "ReadinessGatesNotReady"),
+    }
+)
+KNOWN_REASONS = frozenset(
+    {
+        *TEXTS,
+        *(key.partition(".")[0] for key in TEXTS),
+        *(_REASONS | TROUBLE_WAITING | SCHEDULING | VOLUMES | SANDBOX),
+    }
+)
+FIELDS = frozenset(
+    name
+    for text in TEXTS.values()
+    for part in (text.message, text.hint or "")
+    for _, name, _, _ in string.Formatter().parse(part)
+    if name
+)
+_URL = re.compile(r"https?://[^\s<>\"']{1,2000}")
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -107,37 +137,6 @@ def message(verdict: Verdict, pod: PodFacts, problem: Problem | None) -> str:
     if left:
         return f"Containers with non-ready statuses: {', '.join(left)}."
     return problem.message if problem is not None else "The server is starting."
-
-
-_PARTS = ("message", "hint", "help_url")
-# Reasons of Kubernetes that the table of texts does not have as a key.
-_REASONS = frozenset(
-    {
-        *("ErrImagePull", "ImagePullBackOff", "ErrImagePullBackOff", "ImageInspectError"),
-        *("RunContainerError", "StartError", "CrashLoopBackOff", "Error", "Completed"),
-        *("Preempting", "Preempted", "PreemptionByScheduler", "NodeAffinity", "NodePorts"),
-        *("UnexpectedAdmissionError", "OutOfcpu", "OutOfmemory", "OutOfpods", "Terminated"),
-        *("NodeShutdown", "PodDeleted", "ClaimLost", "SchedulerError", "EvictionByEvictionAPI"),
-        *("Forbidden", "Invalid", "NotFound", "AlreadyExists", "BadRequest", "Unauthorized"),
-        *("NoAnswer", "CreateFailed", "Conflict", "TooManyRequests", "InternalError"),
-        *("ServiceUnavailable", "Timeout", "ServerTimeout", "ReadinessGatesNotReady"),
-    }
-)
-KNOWN_REASONS = frozenset(
-    {
-        *TEXTS,
-        *(key.partition(".")[0] for key in TEXTS),
-        *(_REASONS | TROUBLE_WAITING | SCHEDULING | VOLUMES | SANDBOX),
-    }
-)
-FIELDS = frozenset(
-    name
-    for text in TEXTS.values()
-    for part in (text.message, text.hint or "")
-    for _, name, _, _ in string.Formatter().parse(part)
-    if name
-)
-_URL = re.compile(r"https?://[^\s<>\"']{1,2000}")
 
 
 def read_messages(given: Mapping[Any, object]) -> dict[str, Replacement]:

@@ -28,6 +28,11 @@ _TIME = re.compile(
     re.ASCII,
 )
 
+# Whom and what these name is shown anyway.
+_PUBLIC_VARIABLES = frozenset(
+    {"JUPYTERHUB_USER", "JUPYTERHUB_SERVER_NAME", "JUPYTERHUB_SERVICE_PREFIX", "NB_USER", "USER"}
+)
+
 
 class Reader:
     """Reads values of a wanted type, and remembers what was not of that type.
@@ -151,12 +156,6 @@ def _from_text(text: str) -> datetime | None:
     if not 0 <= shifted <= LATEST_TIME:
         return None
     return datetime.fromtimestamp(shifted, tz=zone)
-
-
-# Whom and what these name is shown anyway.
-_PUBLIC_VARIABLES = frozenset(
-    {"JUPYTERHUB_USER", "JUPYTERHUB_SERVER_NAME", "JUPYTERHUB_SERVICE_PREFIX", "NB_USER", "USER"}
-)
 
 
 def pod_secrets(pod: object) -> tuple[str, ...]:

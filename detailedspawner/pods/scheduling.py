@@ -32,18 +32,6 @@ _RESOURCES = {
     "pods": "room for another server",
 }
 
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why some of the machines did not take the pod."""
-
-    count: int
-    text: str
-    # insufficient, pods, taint, affinity, volume_zone, volume_in_use or other.
-    kind: str
-    resource: str = ""
-
-
 # What a user can do something about comes first.
 _ORDER = (
     "volume_in_use",
@@ -56,6 +44,21 @@ _ORDER = (
 )
 # Machines coming and going change nothing about these.
 _HOPELESS = frozenset({"affinity", "volume_zone"})
+
+_UNMOUNTED = re.compile(r"unmounted volumes=\[([^\]\s]{1,253})")
+_FOR_VOLUME = re.compile(r'for volume "([^"]{1,253})"')
+_MISSING = ("not found", "does not exist", "references non-existent", "type check failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why some of the machines did not take the pod."""
+
+    count: int
+    text: str
+    # insufficient, pods, taint, affinity, volume_zone, volume_in_use or other.
+    kind: str
+    resource: str = ""
 
 
 def parse_refusals(message: str) -> tuple[int, tuple[Refusal, ...]]:
@@ -182,11 +185,6 @@ def resource_name(resource: str) -> str:
     if resource.lower().endswith("/gpu"):
         return f"graphics processor ({resource})"
     return _RESOURCES.get(resource, resource)
-
-
-_UNMOUNTED = re.compile(r"unmounted volumes=\[([^\]\s]{1,253})")
-_FOR_VOLUME = re.compile(r'for volume "([^"]{1,253})"')
-_MISSING = ("not found", "does not exist", "references non-existent", "type check failed")
 
 
 def claim_phases(reader: Reader, raw: object, pod: PodFacts) -> dict[str, str]:

@@ -27,6 +27,8 @@ _WEIGHTS = {
 }
 PROGRESS_BEFORE_RUNNING = 90
 
+Times = Mapping[str, tuple["float | None", "float | None"]]
+
 
 def current_step(steps: Iterable[Step]) -> str | None:
     """Return the name of the step that is under way, or else comes next."""
@@ -184,9 +186,6 @@ def progress(steps: Iterable[Step]) -> int:
         total += weight
         gained += weight * {READY: 1.0, WAITING: 0.0}.get(step.status, 1 / 3)
     return int(PROGRESS_BEFORE_RUNNING * gained / total) if total else 0
-
-
-Times = Mapping[str, tuple["float | None", "float | None"]]
 
 
 def with_activity(

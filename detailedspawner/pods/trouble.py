@@ -14,6 +14,40 @@ from .details import detail, raw_detail
 from .settings import PodSettings
 from .texts import render
 
+# Classes whose failures come from what was asked for: image, command, option, quota, rule.
+_USERS = frozenset(
+    {
+        *("spec", "gone", "pull_definite", "config", "create", "crash", "hook", "completed"),
+        *("schedule_hopeless", "schedule_full", "volume_mount", "probe"),
+    }
+)
+# What the cluster or the hub did, although it is of one of those classes.
+_NOT_USERS = frozenset(
+    {
+        *("create.rbac", "create.namespace", "claim.Lost", "NodeLost", "shutdown", "rejected"),
+        *("gone", "preempted", "Terminating", "PodFailed"),
+    }
+)
+# What may be the cluster's, but what a user can also bring about alone: a registry that is not
+# there, an option that is too large for now, storage that another server of theirs holds.
+_PROVOKED = frozenset(
+    {"pull_transient", "config_transient", "schedule_waiting", "schedule_scaling"}
+)
+_PROVOKED_TEXTS = frozenset({"FailedAttachVolume.multi"})
+
+# Order of the rules: the first kind that applies is the one that is told.
+RANK_NODE = 1_000
+RANK_SCHEDULING = 2_000
+RANK_GATES = 3_000
+RANK_POD_REASON = 4_000
+RANK_STORAGE = 5_000
+RANK_SANDBOX = 6_000
+RANK_EVENT = 7_000
+RANK_PROBE = 8_000
+
+# A clock at which no trouble waits any more is stopped, and starts anew the next time.
+Clocks = Mapping[tuple[str, str], float]
+
 
 class Verdict(str, Enum):
     """What has become of the pod, as far as the cluster knows."""
@@ -107,28 +141,6 @@ class PodView:
     notes: tuple[str, ...] = ()
 
 
-# Classes whose failures come from what was asked for: image, command, option, quota, rule.
-_USERS = frozenset(
-    {
-        *("spec", "gone", "pull_definite", "config", "create", "crash", "hook", "completed"),
-        *("schedule_hopeless", "schedule_full", "volume_mount", "probe"),
-    }
-)
-# What the cluster or the hub did, although it is of one of those classes.
-_NOT_USERS = frozenset(
-    {
-        *("create.rbac", "create.namespace", "claim.Lost", "NodeLost", "shutdown", "rejected"),
-        *("gone", "preempted", "Terminating", "PodFailed"),
-    }
-)
-# What may be the cluster's, but what a user can also bring about alone: a registry that is not
-# there, an option that is too large for now, storage that another server of theirs holds.
-_PROVOKED = frozenset(
-    {"pull_transient", "config_transient", "schedule_waiting", "schedule_scaling"}
-)
-_PROVOKED_TEXTS = frozenset({"FailedAttachVolume.multi"})
-
-
 def users_fault(problem: Problem) -> bool:
     """Tell whether a failure says nothing against the cluster: another user's start may work."""
     return problem.category in _USERS and problem.key not in _NOT_USERS
@@ -141,17 +153,6 @@ def counts(problem: Problem) -> bool:
     """
     provoked = problem.category in _PROVOKED or problem.key in _PROVOKED_TEXTS
     return not (provoked or users_fault(problem))
-
-
-# Order of the rules: the first kind that applies is the one that is told.
-RANK_NODE = 1_000
-RANK_SCHEDULING = 2_000
-RANK_GATES = 3_000
-RANK_POD_REASON = 4_000
-RANK_STORAGE = 5_000
-RANK_SANDBOX = 6_000
-RANK_EVENT = 7_000
-RANK_PROBE = 8_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +224,6 @@ def to_problem(trouble: Trouble, severity: Severity, settings: PodSettings) -> P
         key=trouble.text,
         count=trouble.count,
     )
-
-
-# A clock at which no trouble waits any more is stopped, and starts anew the next time.
-Clocks = Mapping[tuple[str, str], float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,12 @@ _RESET = {errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED}
 _sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = WeakKeyDictionary()
 _keepers: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[None]] = WeakKeyDictionary()
 
+# seconds for which an answer of either kind is believed
+GOOD_FOR = 30.0
+BAD_FOR = 2.0
+# a proxy that does not answer for so many seconds is not just being restarted
+PATIENCE = 5.0
+
 
 async def ask(
     url: str,
@@ -166,13 +172,6 @@ def _kind(error: Exception, connected: bool) -> Kind:
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return Kind.RESET
     return Kind.BAD_ANSWER
-
-
-# seconds for which an answer of either kind is believed
-GOOD_FOR = 30.0
-BAD_FOR = 2.0
-# a proxy that does not answer for so many seconds is not just being restarted
-PATIENCE = 5.0
 
 
 async def hub_route_answers(

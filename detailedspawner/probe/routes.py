@@ -18,6 +18,13 @@ from ..tracking import Log
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _API_SERVICE = "proxy-api"
 
+T = TypeVar("T")
+
+# seconds; the Hub's proxy classes try for 30 by themselves
+REMOVAL_TIMEOUT = 10.0
+
+_log = logging.getLogger(__name__)
+
 
 def proxy_base_url(proxy: Any, configured: str, env: Mapping[str, str]) -> str | None:
     """Return where the Hub reaches the proxy, as "http://host:port"; None: not known.
@@ -117,14 +124,6 @@ def _bracketed(host: str) -> str:
         return f"[{host}]" if ipaddress.ip_address(host).version == 6 else host
     except ValueError:
         return host
-
-
-T = TypeVar("T")
-
-# seconds; the Hub's proxy classes try for 30 by themselves
-REMOVAL_TIMEOUT = 10.0
-
-_log = logging.getLogger(__name__)
 
 
 class RouteTable:

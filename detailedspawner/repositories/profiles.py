@@ -26,6 +26,8 @@ from ..profiling import configured
 
 Item = Mapping[str, Any]
 
+Counts = Callable[[Entries], Mapping[str, int] | None]
+
 
 def claimed_volumes(volumes: object, mounts: object, home_claim: str | None = None) -> Volumes:
     """Return the volumes with a claim where they are mounted.
@@ -82,9 +84,6 @@ def _get(item: Item, *names: str) -> Any:
 
 def _plain(text: object) -> str | None:
     return text if isinstance(text, str) and "{" not in text else None
-
-
-Counts = Callable[[Entries], Mapping[str, int] | None]
 
 
 async def user_profiles(user: Any, counts: Counts) -> list[Profile]:

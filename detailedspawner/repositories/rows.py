@@ -35,6 +35,13 @@ from ..profiling import UserKey
 # rows that are read and judged at a time, before others get their turn
 CHUNK = 500
 
+# options with an object in them, or with a brace in a text
+_NESTED = and_(
+    SERVERS.user_options.is_not(None),
+    func.length(SERVERS.user_options) - func.length(func.replace(SERVERS.user_options, "{", ""))
+    > 1,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -205,12 +212,6 @@ def _contains(text: Any, part: str) -> Any:
 
 
 _FAILED = _contains(SERVERS.state, written(STATE_KEY, FAILED_KEY))
-# options with an object in them, or with a brace in a text
-_NESTED = and_(
-    SERVERS.user_options.is_not(None),
-    func.length(SERVERS.user_options) - func.length(func.replace(SERVERS.user_options, "{", ""))
-    > 1,
-)
 
 
 async def namespaces_in_use(db: Any, users: Any) -> list[Namespace]:

@@ -53,6 +53,12 @@ from .status import row_status, spawner_state, spawner_status
 
 SHOWN_LENGTH = 200
 
+# servers that are described at a time, before others get their turn
+AT_ONCE = 10
+
+# states of a server that has no pod
+PAUSED = frozenset({ServerState.STOPPED, ServerState.FAILED, ServerState.UNKNOWN})
+
 
 class Catalog:
     """The profiles of all users, as far as they are known without calling anything."""
@@ -161,13 +167,6 @@ def _info(key: str, item: Entry) -> ChoiceInfo:
 
 def _step(hop: Hop, items: Mapping[str, Entry]) -> RedirectStep:
     return RedirectStep(hop.source, _info(hop.target, items[hop.target]), message(hop.message))
-
-
-# servers that are described at a time, before others get their turn
-AT_ONCE = 10
-
-# states of a server that has no pod
-PAUSED = frozenset({ServerState.STOPPED, ServerState.FAILED, ServerState.UNKNOWN})
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,19 @@ PENDING_STATES = {
     "check": ServerState.CHECKING,
 }
 
+# states that a server stays in until somebody does something
+DONE = frozenset({ServerState.RUNNING, ServerState.FAILED, ServerState.STOPPED})
+
+SPAWNER_CLASS = "JupyterHub.spawner_class"
+TEMPLATES = "JupyterHub.template_paths"
+HANDLERS = "JupyterHub.extra_handlers"
+FIRST_HANDLERS = "handlers before the Hub's own"
+
+# seconds that the API server has for its answer
+API_TIMEOUT = 5.0
+WELL = Check(True)
+NOT_YET = "Not known: no server was looked at since the Hub's start."
+
 
 def server_status(user: Any, server_name: str) -> ServerStatus | None:
     """Return the status of a user's server; None when there is no such server.
@@ -82,10 +95,6 @@ def _plain_status(spawner: Any) -> ServerStatus:
         return bare(ServerState.RUNNING)
     state = PENDING_STATES.get(spawner.pending, ServerState.STOPPED)
     return bare(state, f"The server is {state.value}.")
-
-
-# states that a server stays in until somebody does something
-DONE = frozenset({ServerState.RUNNING, ServerState.FAILED, ServerState.STOPPED})
 
 
 async def awaited_status(
@@ -143,12 +152,6 @@ def _told(spawner: Any, revision: str, changed: asyncio.Event) -> Iterator[None]
         task.cancel()
 
 
-SPAWNER_CLASS = "JupyterHub.spawner_class"
-TEMPLATES = "JupyterHub.template_paths"
-HANDLERS = "JupyterHub.extra_handlers"
-FIRST_HANDLERS = "handlers before the Hub's own"
-
-
 def undone_parts(app: Any, extra: Sequence[Any], first: Sequence[Any]) -> dict[str, str]:
     """Return the parts that an application does not have, with what is there instead.
 
@@ -191,12 +194,6 @@ def _others(app: Any, wanted: Sequence[Any]) -> Iterator[str]:
 def _example(pattern: str) -> str:
     """Return a path that a handler's pattern matches."""
     return re.sub(r"\([^()]*\)", "x", pattern).replace("\\", "")
-
-
-# seconds that the API server has for its answer
-API_TIMEOUT = 5.0
-WELL = Check(True)
-NOT_YET = "Not known: no server was looked at since the Hub's start."
 
 
 async def hub_health(
