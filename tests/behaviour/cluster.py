@@ -83,6 +83,30 @@ class Kubernetes:
             path = path.replace(self.namespace, f"{self.namespace}-{beside}", 1)
         return self.client.post(path, json=body)
 
+    def account(self, role: dict[str, Any], file: Path) -> None:
+        """Write the kubeconfig of an account that may do what a role says, and nothing else."""
+        name = role["metadata"]["name"]
+        self.create("serviceaccounts", {"metadata": {"name": name}}).raise_for_status()
+        self.bind(role, name)
+        token = self.client.post(f"{self.path('serviceaccounts', name)}/token", json={})
+        token.raise_for_status()
+        kubeconfig = yaml.safe_load(self.kubeconfig.read_text())
+        kubeconfig["users"][0]["user"] = {"token": token.json()["status"]["token"]}
+        file.write_text(yaml.safe_dump(kubeconfig))
+
+    def bind(self, role: dict[str, Any], account: str) -> None:
+        """Make a role, and give it to an account."""
+        name = role["metadata"]["name"]
+        group = role["apiVersion"].partition("/")[0]
+        binding = {
+            "metadata": {"name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": self.namespace}],
+            "roleRef": {"apiGroup": group, "kind": role["kind"], "name": name},
+        }
+        where = f"/apis/{role['apiVersion']}/namespaces/{self.namespace}"
+        self.client.post(f"{where}/roles", json=role).raise_for_status()
+        self.client.post(f"{where}/rolebindings", json=binding).raise_for_status()
+
     def label_node(self, label: str, value: str | None) -> None:
         """Give the first node a label; None takes it away."""
         name = self.client.get("/api/v1/nodes").json()["items"][0]["metadata"]["name"]

@@ -21,6 +21,13 @@ def push_slow_image(registry_of: str, base: str, target: str) -> None:
 
     The layer differs on every call, so no node has it yet.
     """
+    push_image_with(registry_of, base, target, {"large": (os.urandom(EXTRA_BYTES), 0o644)})
+
+
+def push_image_with(
+    registry_of: str, base: str, target: str, files: dict[str, tuple[bytes, int]]
+) -> None:
+    """Push `target`: the image `base` under another name, with files of a mode on top."""
     host = registry_of.partition("/")[0]
     base_name, _, base_tag = base.partition("/")[2].partition(":")
     name, _, tag = target.partition("/")[2].partition(":")
@@ -40,9 +47,10 @@ def push_slow_image(registry_of: str, base: str, target: str) -> None:
         config = client.get(f"/{base_name}/blobs/{manifest['config']['digest']}").json()
         plain = io.BytesIO()
         with tarfile.open(fileobj=plain, mode="w") as layer:
-            member = tarfile.TarInfo("large")
-            member.size = EXTRA_BYTES
-            layer.addfile(member, io.BytesIO(os.urandom(EXTRA_BYTES)))
+            for path, (content, mode) in files.items():
+                member = tarfile.TarInfo(path)
+                member.size, member.mode = len(content), mode
+                layer.addfile(member, io.BytesIO(content))
         packed = gzip.compress(plain.getvalue(), compresslevel=0, mtime=0)
         for layer_of_base in manifest["layers"]:
             digest = layer_of_base["digest"]

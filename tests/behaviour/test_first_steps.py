@@ -82,25 +82,8 @@ class Admin:
 @pytest.fixture(scope="module")
 def rights(kubernetes: Kubernetes, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The kubeconfig of an account that may do what the page asks for, and nothing else."""
-    role = yaml.safe_load(ROLE)
-    name = role["metadata"]["name"]
-    subject = {"kind": "ServiceAccount", "name": name, "namespace": kubernetes.namespace}
-    group = role["apiVersion"].partition("/")[0]
-    binding = {
-        "metadata": {"name": name},
-        "subjects": [subject],
-        "roleRef": {"apiGroup": group, "kind": role["kind"], "name": name},
-    }
-    where = f"/apis/{role['apiVersion']}/namespaces/{kubernetes.namespace}"
-    kubernetes.create("serviceaccounts", {"metadata": {"name": name}}).raise_for_status()
-    kubernetes.client.post(f"{where}/roles", json=role).raise_for_status()
-    kubernetes.client.post(f"{where}/rolebindings", json=binding).raise_for_status()
-    token = kubernetes.client.post(f"{kubernetes.path('serviceaccounts', name)}/token", json={})
-    token.raise_for_status()
-    kubeconfig = yaml.safe_load(kubernetes.kubeconfig.read_text())
-    kubeconfig["users"][0]["user"] = {"token": token.json()["status"]["token"]}
     file = tmp_path_factory.mktemp("rights") / "kubeconfig"
-    file.write_text(yaml.safe_dump(kubeconfig))
+    kubernetes.account(yaml.safe_load(ROLE), file)
     return file
 
 
