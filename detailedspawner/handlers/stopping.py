@@ -19,6 +19,8 @@ CANCEL_AGAIN = 1.0
 INTERRUPT_WAIT = 2.0
 
 _endings: weakref.WeakKeyDictionary[Any, Ending] = weakref.WeakKeyDictionary()
+# the requests that wait for the start of a server
+_requests: weakref.WeakKeyDictionary[Any, set[asyncio.Future[Any]]] = weakref.WeakKeyDictionary()
 
 # seconds from the request on in which a start that succeeds or fails is answered as such,
 # and how many of them it has at least where the Hub itself was slow
@@ -87,6 +89,9 @@ class Ending:
                 # one that failed meanwhile cleans up by itself
                 future.cancel()
             await asyncio.wait({future}, timeout=CANCEL_AGAIN)
+        for request in tuple(_requests.get(spawner, ())):
+            # tornado before 6.6 does not tell it that what it waits for was cancelled
+            request.cancel()
 
     def _announce(self) -> None:
         cancel_start = getattr(self._spawner, "cancel_start", None)
@@ -126,6 +131,14 @@ class Ending:
         return f"{self._user.name}:{self._spawner.name}"
 
 
+def interrupt_with(spawner: Any, request: asyncio.Future[Any]) -> None:
+    """Cancel a request that waits for a start when that start is cancelled."""
+    if spawner is not None:
+        requests = _requests.setdefault(spawner, set())
+        requests.add(request)
+        request.add_done_callback(requests.discard)
+
+
 async def until_stopped(user: Any, server_name: str, seconds: float) -> bool:
     """Wait until nothing stops a server any more; False after so many seconds."""
     end = time.monotonic() + seconds
@@ -160,8 +173,10 @@ class QuickStart:
         A request that still waits when its start is cancelled raises a 409.
         """
         start = super().spawn_single_user  # type: ignore[misc]  # the Hub's handler has it
+        waiting = asyncio.ensure_future(start(user, server_name, *args, **kwargs))
+        interrupt_with(user.spawners.get(server_name), waiting)
         try:
-            await start(user, server_name, *args, **kwargs)
+            await waiting
         except asyncio.CancelledError:
             spawner = user.spawners.get(server_name)
             if spawner is not None and Ending.of(spawner) is None:
