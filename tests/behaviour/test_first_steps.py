@@ -83,7 +83,10 @@ class Admin:
 def rights(kubernetes: Kubernetes, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The kubeconfig of an account that may do what the page asks for, and nothing else."""
     file = tmp_path_factory.mktemp("rights") / "kubeconfig"
-    kubernetes.account(yaml.safe_load(ROLE), file)
+    role = yaml.safe_load(ROLE)
+    # the namespace may have another of the page's name
+    role["metadata"]["name"] = "first-steps"
+    kubernetes.account(role, file)
     return file
 
 
