@@ -27,6 +27,7 @@ from playwright.async_api import Page, expect
 from detailedspawner.demo.__main__ import problem
 
 from .behaviour.hub import eventually, free_port
+from .browser.acting import choose, sign_in
 from .browser.conftest import chromium
 from .clones import downloads, fresh_clone
 
@@ -192,24 +193,21 @@ def test_a_server_starts_and_stops_through_the_notebook_server(notebook: str) ->
         )
 
 
-async def sign_in(page: Page, notebook: str, user: str) -> Page:
+async def open_hub(page: Page, notebook: str, user: str) -> Page:
     """Open the Hub from the launcher of the notebook server, and sign in."""
     await page.goto(f"{notebook}lab?token={TOKEN}")
     async with page.context.expect_page() as opened:
         await page.get_by_text("JupyterHub (password: detailedspawner)").click()
     hub = await opened.value
-    await hub.get_by_label("Username").fill(user)
-    await hub.get_by_label("Password").fill(PASSWORD)
-    await hub.get_by_role("button", name="Sign in").click()
+    await sign_in(hub, user, PASSWORD)
     return hub
 
 
 @pytest.mark.browser
 async def test_the_launcher_leads_to_the_steps_and_to_jupyterlab(notebook: str) -> None:
     async with chromium() as browser:
-        hub = await sign_in(await browser.new_page(), notebook, "bob")
-        await hub.get_by_text("Session with repository", exact=True).click()
-        await hub.get_by_role("button", name="Start").click()
+        hub = await open_hub(await browser.new_page(), notebook, "bob")
+        await choose(hub, "Session with repository")
         await expect(hub.get_by_text("2 of 7 containers ready")).to_be_visible(timeout=30 * SECONDS)
         await hub.wait_for_url("**/detailedspawner/user/bob/lab**", timeout=90 * SECONDS)
         await hub.get_by_text("Python 3 (ipykernel)").first.click()
@@ -222,9 +220,8 @@ async def test_the_launcher_leads_to_the_steps_and_to_jupyterlab(notebook: str) 
 @pytest.mark.browser
 async def test_a_failed_start_is_tried_again_with_its_profile(notebook: str) -> None:
     async with chromium() as browser:
-        hub = await sign_in(await browser.new_page(), notebook, "carol")
-        await hub.get_by_text("Failing preparation", exact=True).click()
-        await hub.get_by_role("button", name="Start").click()
+        hub = await open_hub(await browser.new_page(), notebook, "carol")
+        await choose(hub, "Failing preparation")
         again = hub.get_by_role("link", name="Try again")
         await expect(again).to_be_visible(timeout=90 * SECONDS)
         first = await hub.locator("[data-part=start-id]").inner_text()

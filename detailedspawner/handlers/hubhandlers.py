@@ -171,14 +171,14 @@ def _profiles_by_group(spawner: Any) -> bool:
 class ProgressAPIHandler(SpawnProgressAPIHandler):  # type: ignore[misc]  # no type hints
     """GET the events of a start."""
 
+    # whether an event has been sent
+    _told = False
+
     @cached_property
     def shows_logs(self) -> bool:
         """Whether the ends of logs go to who asks."""
         user_name, server_name = (*self.path_args, None)[:2]
         return may_read_logs(self.parsed_scopes, self.db, user_name, server_name or "")
-
-    # whether an event has been sent
-    _told = False
 
     async def send_event(self, event: dict[str, Any]) -> None:
         """Write one event; the one that tells of a failure carries the status.

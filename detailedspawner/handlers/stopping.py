@@ -18,16 +18,16 @@ CANCEL_AGAIN = 1.0
 # seconds that a request waits for a cancelled start to let go
 INTERRUPT_WAIT = 2.0
 
-_endings: weakref.WeakKeyDictionary[Any, Ending] = weakref.WeakKeyDictionary()
-# the requests that wait for the start of a server
-_requests: weakref.WeakKeyDictionary[Any, set[asyncio.Future[Any]]] = weakref.WeakKeyDictionary()
-
 # seconds from the request on in which a start that succeeds or fails is answered as such,
 # and how many of them it has at least where the Hub itself was slow
 QUICK = 0.2
 QUICK_AT_LEAST = 0.05
 # seconds that a new start waits for the end of the one before
 RESTART_WAIT = 10.0
+
+_endings: weakref.WeakKeyDictionary[Any, Ending] = weakref.WeakKeyDictionary()
+# the requests that wait for the start of a server
+_requests: weakref.WeakKeyDictionary[Any, set[asyncio.Future[Any]]] = weakref.WeakKeyDictionary()
 
 
 class Ending:

@@ -41,10 +41,7 @@ class EndActions {
       });
       // Options that are not valid any more are chosen anew.
       if (response.status === 400) return location.assign(page.spawn_url);
-      if (!response.ok) {
-        const body = await response.json().catch(() => ({}));
-        throw new Error(body.message || response.statusText);
-      }
+      if (!response.ok) throw await refusal(response);
       // The Hub shows the new start at this address, or redirects to what runs already.
       location.reload();
     } catch (error) {

@@ -57,10 +57,8 @@ class LiveLogs {
       headers: { Accept: "application/json" },
       signal: AbortSignal.timeout(15_000),
     });
+    if (!response.ok) throw await refusal(response);
     const body = await response.json().catch(() => ({}));
-    if (!response.ok) {
-      throw Object.assign(new Error(body.message || response.statusText), { code: response.status });
-    }
     return body.text;
   }
 

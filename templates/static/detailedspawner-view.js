@@ -133,7 +133,7 @@ class StartView {
   // A line about the connection to the Hub, or about what did not work.
   notify(text, reload = false) {
     setLine(text, this.part("notice-text"), this.part("notice"));
-    if (this.part("reload")) this.part("reload").hidden = !reload;
+    this.part("reload")?.toggleAttribute("hidden", !reload);
   }
 
   // ---- saying ----

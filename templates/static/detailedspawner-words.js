@@ -10,6 +10,13 @@ const CONTROLS = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 // They would turn round what stands beside a text.
 const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 
+// The error that tells why the Hub has refused a request: its words and status code.
+// eslint-disable-next-line no-unused-vars -- used by the scripts that follow
+async function refusal(response) {
+  const body = await response.json().catch(() => ({}));
+  return Object.assign(new Error(body.message || response.statusText), { code: response.status });
+}
+
 // eslint-disable-next-line no-unused-vars -- used by the scripts that follow
 class Words {
   constructor(texts) {

@@ -104,9 +104,9 @@
   function dropStream() {
     closeStream();
     if (finished) return;
+    waiting = false;
     clearTimeout(retryTimer);
     retryTimer = setTimeout(connect, milliseconds(STREAM_RETRY_SECONDS, streamFailures++));
-    waiting = false;
     pollIn(0);
   }
 
@@ -176,9 +176,7 @@
       headers: { Accept: "application/json" },
       signal: AbortSignal.timeout(1000 * (ANSWER_SECONDS + wait)),
     });
-    if (!response.ok) {
-      throw Object.assign(new Error(response.statusText), { code: response.status });
-    }
+    if (!response.ok) throw await refusal(response);
     return response.json();
   }
 
@@ -227,10 +225,7 @@
         method: "DELETE",
         headers: { "X-XSRFToken": page.xsrf_token, Accept: "application/json" },
       });
-      if (!response.ok && response.status !== 404) {
-        const body = await response.json().catch(() => ({}));
-        throw new Error(body.message || response.statusText);
-      }
+      if (!response.ok && response.status !== 404) throw await refusal(response);
       pollIn(0);
     } catch (error) {
       if (finished) return;

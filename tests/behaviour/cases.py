@@ -13,6 +13,8 @@ from typing import Any
 BUSYBOX = os.environ.get("BUSYBOX_IMAGE", "127.0.0.1:5000/busybox:1")
 SINGLEUSER = os.environ.get("SINGLEUSER_IMAGE", "127.0.0.1:5000/singleuser:1")
 SLOW = os.environ.get("SLOW_IMAGE", "127.0.0.1:5000/slow:1")
+# the image of the init container that Zero to JupyterHub adds
+NETWORK_TOOLS = os.environ.get("NETWORK_TOOLS_IMAGE", "127.0.0.1:5000/network-tools:1")
 MISSING = os.environ.get("MISSING_IMAGE", "127.0.0.1:5000/no-such-image:1")
 
 # answers every request below 500, which is all that the Hub asks for

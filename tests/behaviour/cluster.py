@@ -87,22 +87,24 @@ class Kubernetes:
         """Write the kubeconfig of an account that may do what a role says, and nothing else."""
         name = role["metadata"]["name"]
         self.create("serviceaccounts", {"metadata": {"name": name}}).raise_for_status()
-        self.bind(role, name)
+        binding = {
+            "metadata": {"name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": self.namespace}],
+            "roleRef": {
+                "apiGroup": role["apiVersion"].partition("/")[0],
+                "kind": role["kind"],
+                "name": name,
+            },
+        }
+        self.grant(role, binding)
         token = self.client.post(f"{self.path('serviceaccounts', name)}/token", json={})
         token.raise_for_status()
         kubeconfig = yaml.safe_load(self.kubeconfig.read_text())
         kubeconfig["users"][0]["user"] = {"token": token.json()["status"]["token"]}
         file.write_text(yaml.safe_dump(kubeconfig))
 
-    def bind(self, role: dict[str, Any], account: str) -> None:
-        """Make a role, and give it to an account."""
-        name = role["metadata"]["name"]
-        group = role["apiVersion"].partition("/")[0]
-        binding = {
-            "metadata": {"name": name},
-            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": self.namespace}],
-            "roleRef": {"apiGroup": group, "kind": role["kind"], "name": name},
-        }
+    def grant(self, role: dict[str, Any], binding: dict[str, Any]) -> None:
+        """Make a role, and what gives it to an account."""
         where = f"/apis/{role['apiVersion']}/namespaces/{self.namespace}"
         self.client.post(f"{where}/roles", json=role).raise_for_status()
         self.client.post(f"{where}/rolebindings", json=binding).raise_for_status()

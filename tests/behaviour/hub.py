@@ -54,6 +54,21 @@ def eventually(
     return result
 
 
+def until_answers(
+    process: subprocess.Popen[bytes], url: str, log: Path, seconds: float = 60
+) -> None:
+    """Wait for the first answer of what a process serves; fails with its log if it ended."""
+
+    def answers() -> bool:
+        assert process.poll() is None, f"it ended:\n{log.read_text()[-4000:]}"
+        try:
+            return httpx.get(url).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    eventually(answers, f"{url} answers", seconds)
+
+
 @dataclass
 class Run:
     """What a client saw of one start."""
@@ -109,15 +124,7 @@ class Hub:
     def wait_until_up(self) -> None:
         """Wait for the Hub's first answer; fails with its log if it ended."""
 
-        def up() -> bool:
-            if self._process.poll() is not None:
-                raise AssertionError(f"the Hub ended:\n{self.log.read_text()[-4000:]}")
-            try:
-                return self.client.get("/").status_code == 200
-            except httpx.TransportError:
-                return False
-
-        eventually(up, "the Hub answers", 180)
+        until_answers(self._process, f"{self.url}/hub/api/", self.log, 180)
 
     def restart(self, how: signal.Signals) -> None:
         """End the Hub by a signal and start it again; it need not answer yet."""

@@ -14,17 +14,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 import yaml
 from playwright.async_api import expect
 
+from ..browser.acting import sign_in
 from ..browser.conftest import chromium
 from ..clones import fresh_clone
 from ..docblocks import texts
 from . import cases
 from .cluster import Kubernetes
-from .hub import eventually, free_port
+from .hub import free_port, until_answers
 
 pytestmark = [pytest.mark.cluster, pytest.mark.browser]
 
@@ -128,15 +128,8 @@ def hub(admin: Admin) -> Iterator[str]:
         )  # fmt: skip
     address = f"http://127.0.0.1:{admin.port}"
 
-    def answers() -> bool:
-        assert process.poll() is None, log.read_text()
-        try:
-            return httpx.get(f"{address}/hub/api/").status_code == 200
-        except httpx.TransportError:
-            return False
-
     try:
-        eventually(answers, "the Hub answers")
+        until_answers(process, f"{address}/hub/api/", log)
         yield address
     finally:
         process.send_signal(signal.SIGTERM)
@@ -160,9 +153,7 @@ async def test_the_page_lists_the_named_step_and_leads_to_the_server(hub: str) -
     async with chromium() as browser:
         page = await browser.new_page()
         await page.goto(hub)
-        await page.get_by_label("Username").fill("alice")
-        await page.get_by_label("Password").fill("any")
-        await page.get_by_role("button", name="Sign in").click()
+        await sign_in(page, "alice", "any")
         await page.wait_for_url("**/hub/spawn-pending/alice**")
         steps = page.get_by_role("list", name="Steps of the start").locator("> li")
         cloning = steps.filter(has_text="Cloning the repository")

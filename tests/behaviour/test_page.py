@@ -11,6 +11,7 @@ import pytest
 from playwright.async_api import Page as BrowserPage
 from playwright.async_api import expect
 
+from ..browser.acting import sign_in
 from ..browser.conftest import browser, page  # noqa: F401 (fixtures)
 from .cluster import Kubernetes
 from .hub import Hub, running_hub
@@ -34,9 +35,7 @@ async def open_start(tab: BrowserPage, hub: Hub, user: str, slug: str) -> None:
     """Start a server, sign in as its user, and open its page."""
     assert await asyncio.to_thread(hub.start, user, slug) == 202
     await tab.goto(f"{hub.url}/hub/login?next=%2Fhub%2Fspawn-pending%2F{user}")
-    await tab.get_by_label("Username").fill(user)
-    await tab.get_by_label("Password").fill("x")
-    await tab.get_by_role("button", name="Sign in").click()
+    await sign_in(tab, user, "x")
     await tab.wait_for_url("**/hub/spawn-pending/**")
 
 

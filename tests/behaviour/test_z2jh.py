@@ -25,8 +25,6 @@ from .registry import push_image_with
 pytestmark = pytest.mark.cluster
 
 CONFIG = Path(__file__).with_name("z2jh_hub.py")
-# the image of the init container that the chart adds
-NETWORK_TOOLS = os.environ.get("NETWORK_TOOLS_IMAGE", "127.0.0.1:5000/network-tools:1")
 # what the chart's role lets the Hub do, in templates/hub/rbac.yaml
 CHARTS_ROLE: dict[str, Any] = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -49,7 +47,9 @@ CHARTS_ROLE: dict[str, Any] = {
 def limited(kubernetes: Kubernetes, tmp_path_factory: pytest.TempPathFactory) -> Kubernetes:
     """The cluster as the chart's role lets the Hub see it."""
     script = b"#!/bin/sh\necho the network is secured\nsleep 2\n"
-    push_image_with(cases.BUSYBOX, cases.BUSYBOX, NETWORK_TOOLS, {"bin/iptables": (script, 0o755)})
+    push_image_with(
+        cases.BUSYBOX, cases.BUSYBOX, cases.NETWORK_TOOLS, {"bin/iptables": (script, 0o755)}
+    )
     limited = copy.copy(kubernetes)
     limited.kubeconfig = tmp_path_factory.mktemp("z2jh") / "kubeconfig"
     kubernetes.account(CHARTS_ROLE, limited.kubeconfig)
@@ -137,10 +137,7 @@ def test_logs_need_the_role_of_the_page(
     (wrong,) = [line for line in lines if line.startswith("wrong")]
     assert "right on pods/log: may not get" in wrong
 
-    role, binding = yaml.safe_load_all(LOG_ROLE)
-    where = f"/apis/{role['apiVersion']}/namespaces/{kubernetes.namespace}"
-    kubernetes.client.post(f"{where}/roles", json=role).raise_for_status()
-    kubernetes.client.post(f"{where}/rolebindings", json=binding).raise_for_status()
+    kubernetes.grant(*yaml.safe_load_all(LOG_ROLE))
 
     def shown() -> str:
         return str(hub.client.get(path).json().get("text"))

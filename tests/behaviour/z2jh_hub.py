@@ -17,8 +17,6 @@ from tests.behaviour import cases
 from tests.behaviour.hub_base import base
 from tests.docblocks import texts
 
-NETWORK_TOOLS = os.environ.get("NETWORK_TOOLS_IMAGE", "127.0.0.1:5000/network-tools:1")
-
 
 def image(reference: str) -> dict[str, str]:
     """Return an image as the chart's values name it."""
@@ -48,7 +46,7 @@ HERE: dict[str, Any] = {
     "scheduling": {"userScheduler": {"enabled": False}},
     "singleuser": {
         "image": image(cases.SINGLEUSER),
-        "networkTools": {"image": image(NETWORK_TOOLS)},
+        "networkTools": {"image": image(cases.NETWORK_TOOLS)},
         "memory": {"guarantee": "100M"},
         "storage": {"capacity": "10Mi"},
         "extraEnv": ENVIRONMENT,
@@ -125,18 +123,14 @@ def resemble_chart(c: Any) -> None:
     c.KubeSpawner.storage_pvc_ensure = True
     c.KubeSpawner.storage_access_modes = ["ReadWriteOnce"]
     c.KubeSpawner.storage_capacity = "10Mi"
-    home = {"volume-{user_server}": {"name": "volume-{user_server}"}}
-    c.KubeSpawner.volumes = {
-        name: {**volume, "persistentVolumeClaim": {"claimName": "{pvc_name}"}}
-        for name, volume in home.items()
-    }
-    c.KubeSpawner.volume_mounts = {
-        name: {**volume, "mountPath": "/home/jovyan"} for name, volume in home.items()
-    }
+    home = "volume-{user_server}"
+    claim = {"claimName": "{pvc_name}"}
+    c.KubeSpawner.volumes = {home: {"name": home, "persistentVolumeClaim": claim}}
+    c.KubeSpawner.volume_mounts = {home: {"name": home, "mountPath": "/home/jovyan"}}
     c.KubeSpawner.init_containers = [
         {
             "name": "block-cloud-metadata",
-            "image": NETWORK_TOOLS,
+            "image": cases.NETWORK_TOOLS,
             "command": ["iptables", "--append", "OUTPUT"],
             "securityContext": {"privileged": True, "runAsUser": 0},
         }

@@ -9,11 +9,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.async_api import Page, expect
 
-from ..behaviour.hub import eventually, free_port
+from ..behaviour.hub import free_port, until_answers
+from .acting import choose, sign_in
 
 # one browser for all, so one loop
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -39,15 +39,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         )  # fmt: skip
         address = f"http://127.0.0.1:{port}"
 
-        def answers() -> bool:
-            assert process.poll() is None, (folder / "demo.log").read_text()
-            try:
-                return httpx.get(f"{address}/hub/api").status_code == 200
-            except httpx.TransportError:
-                return False
-
         try:
-            eventually(answers, "the demo answers")
+            until_answers(process, f"{address}/hub/api", folder / "demo.log")
             yield address
         finally:
             process.terminate()
@@ -57,11 +50,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 async def start(page: Page, demo: str, user: str, profile: str) -> None:
     """Sign in and start a server with a profile, as a person does."""
     await page.goto(f"{demo}/hub/login")
-    await page.get_by_label("Username").fill(user)
-    await page.get_by_label("Password").fill(PASSWORD)
-    await page.get_by_role("button", name="Sign in").click()
-    await page.get_by_text(profile, exact=True).click()
-    await page.get_by_role("button", name="Start").click()
+    await sign_in(page, user, PASSWORD)
+    await choose(page, profile)
     await page.wait_for_url("**/spawn-pending/**")
 
 

@@ -15,6 +15,7 @@ from traitlets.config import Config
 from detailedspawner.configuration import configure
 
 from ..resthub import RestHub, resthub, until
+from .acting import sign_in
 from .conftest import chromium
 
 pytestmark = pytest.mark.browser
@@ -102,9 +103,7 @@ async def open_form(fancy: RestHub, page: Page) -> None:
     """Log alice in and show her form."""
     origin = str(fancy.client.base_url)
     await page.goto(f"{origin}/hub/login")
-    await page.get_by_label("Username").fill("alice")
-    await page.get_by_label("Password").fill("x")
-    await page.get_by_role("button", name="Sign in").click()
+    await sign_in(page, "alice", "x")
     await page.goto(f"{origin}/hub/spawn")
 
 
