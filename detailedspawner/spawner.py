@@ -18,6 +18,7 @@ from .preparation import UNDO_TIMEOUT
 from .preparing import PreparingSpawner
 from .probe import remove_early_route
 from .starting import Start
+from .tracking import let_go
 
 # seconds before the Hub's own timeout, so that the message names the step
 DEADLINE_MARGIN = 1.0
@@ -80,9 +81,7 @@ class DetailedKubeSpawner(PreparingSpawner):
             raise OutOfTime
         finally:
             stalled.cancel()
-            if not task.done():
-                task.cancel()
-                await asyncio.wait({task})
+            await let_go(task)
             if not task.cancelled():
                 task.exception()
 
@@ -118,11 +117,9 @@ class DetailedKubeSpawner(PreparingSpawner):
         finally:
             self._kube_task = None
             claims.cancel()
-            if not kube.done():
-                kube.cancel()
-                # its own reaction is to let go at once: nothing of it may outlive the start
-                await asyncio.wait({kube})
-            elif not kube.cancelled():
+            # nothing of it may outlive the start
+            await let_go(kube)
+            if not kube.cancelled():
                 kube.exception()
 
     async def _ask(self, start: Start, url: str) -> None:
@@ -150,9 +147,7 @@ class DetailedKubeSpawner(PreparingSpawner):
                 raise RuntimeError(start.status.message)
             result = asking.result()
         finally:
-            if not asking.done():
-                asking.cancel()
-                await asyncio.wait({asking})
+            await let_go(asking)
         if not result.unhealthy:
             return
         message = result.message or "The server could not be reached."
@@ -323,9 +318,7 @@ class DetailedKubeSpawner(PreparingSpawner):
             self._maybe_pod = False
         finally:
             unsubscribe()
-            for task in (kube, seen_gone):
-                task.cancel()
-            await asyncio.wait({kube, seen_gone})
+            await let_go(kube, seen_gone)
 
     async def run_post_stop_hook(self) -> None:
         """Remove what a start left outside the cluster; runs after every stop."""

@@ -33,6 +33,22 @@ READERS_TIME = 60.0
 Event = dict[str, Any]
 
 
+# seconds after which a task that goes on though cancelled is cancelled again
+CANCEL_AGAIN = 1.0
+
+
+async def let_go(*tasks: asyncio.Future[Any]) -> None:
+    """Cancel tasks until all have ended.
+
+    Once may not be enough: before Python 3.12, `asyncio.wait_for` in one of them loses a
+    cancel that comes at the moment in which what it waits for is done.
+    """
+    while left := {task for task in tasks if not task.done()}:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=CANCEL_AGAIN)
+
+
 class Notifier:
     """Tells those who follow a pod, by its "namespace/name", that something changed."""
 

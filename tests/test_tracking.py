@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from detailedspawner import tracking
 from detailedspawner.models import ServerState, ServerStatus
-from detailedspawner.tracking import KEPT_AFTERWARDS, KEPT_EVENTS, StatusTracker
+from detailedspawner.tracking import KEPT_AFTERWARDS, KEPT_EVENTS, StatusTracker, let_go
 
 
 def status(message: str, **more: Any) -> ServerStatus:
@@ -162,3 +163,29 @@ async def test_what_a_start_has_said_is_forgotten_some_time_after_its_end(
         await asyncio.sleep(0)
     assert len([event async for event in behind]) <= KEPT_AFTERWARDS + 100
     assert [event["message"] async for event in tracker.follow()] == ["99"]
+
+
+async def test_a_task_that_loses_a_cancel_is_cancelled_until_it_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tracking, "CANCEL_AGAIN", 0.01)
+    lost: list[int] = []
+
+    async def stubborn(times: int) -> None:
+        while True:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                if len(lost) >= times:
+                    raise
+                lost.append(times)
+
+    async def failing() -> None:
+        raise ValueError("at once")
+
+    tasks = [asyncio.ensure_future(task) for task in (stubborn(2), stubborn(0), failing())]
+    await asyncio.sleep(0)
+    await let_go(*tasks)
+    assert [task.done() for task in tasks] == [True, True, True]
+    assert lost == [2, 2]
+    assert isinstance(tasks[2].exception(), ValueError)

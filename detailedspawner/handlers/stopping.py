@@ -10,11 +10,10 @@ from typing import Any
 from tornado import web
 
 from ..hub import remove_server, spawn_future
+from ..tracking import CANCEL_AGAIN
 
 # seconds between two looks where nothing tells of a change
 POLL = 0.05
-# seconds after which a start that goes on though cancelled is cancelled again
-CANCEL_AGAIN = 1.0
 # seconds that a request waits for a cancelled start to let go
 INTERRUPT_WAIT = 2.0
 
